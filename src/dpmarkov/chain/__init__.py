@@ -1,0 +1,1 @@
+"""Markov chains and their analyses; this room knows nothing of privacy."""

@@ -1,0 +1,1 @@
+"""The mechanisms: noise that turns sensitive counts into publishable ones."""
