@@ -1,0 +1,288 @@
+"""Counts of transitions: the sensitive side, one flat array of cells aligned with the support.
+
+A database ``D_i`` holds the transitions that leave state ``i``; ``rho`` are the destinations.
+The paper asks for the *count query* ``C(D, rho)`` (section 2.3): the share of records in each
+category, and for ``P(D, rho)``, its stack over the rows, the transition matrix. Both are the
+method `TransitionCounts.proportions`.
+
+The cells are kept as whole numbers, row by row over the feasible transitions only: a complete
+space of 10,000 states costs 8 bytes a cell, and a sparse one of a million states and ten million
+edges some 80 MB. Nothing in a `repr` or in an error message tells a count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpmarkov.errors import DpmarkovError
+from dpmarkov.states import Label, StateSpace
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+__all__ = ["TransitionCounts"]
+
+# Totals up to here are whole numbers that float64 keeps exactly.
+_LARGEST = 2**53
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TransitionCounts:
+    """Sensitive counts of the feasible transitions of a state space.
+
+    Parameters
+    ----------
+    space : StateSpace
+        The declared states and feasible transitions.
+    cells : array of int, one per feasible transition
+        Counts in the order of the support, row by row.
+
+    Raises
+    ------
+    DpmarkovError
+        If a count is negative, fractional, not a number or too large; the message names the
+        cell, never its value.
+
+    Examples
+    --------
+    >>> space = StateSpace(["sun", "rain"])
+    >>> counts = TransitionCounts.from_dense([[90, 10], [30, 20]], space)
+    >>> counts
+    TransitionCounts(2 states, all 4 transitions feasible; sensitive)
+    >>> counts.proportions()
+    array([[0.9, 0.1],
+           [0.6, 0.4]])
+    """
+
+    space: StateSpace
+    cells: npt.NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        values = np.asarray(self.cells)
+        if values.shape != (self.space.n_cells,):
+            raise DpmarkovError(
+                f"cells has shape {values.shape}, the support has {self.space.n_cells} feasible "
+                "transitions; give one count for each, row by row"
+            )
+        cells = _whole_numbers(values, self.space.name_of, copy=True)
+        cells.flags.writeable = False
+        object.__setattr__(self, "cells", cells)
+
+    # -- construction ----------------------------------------------------------------------
+
+    @classmethod
+    def from_dense(cls, counts: npt.ArrayLike, space: StateSpace) -> TransitionCounts:
+        """Take counts from a matrix (or, for a single row, from a vector).
+
+        Parameters
+        ----------
+        counts : array of numbers
+            One row per origin and one column per destination; zero outside the support.
+        space : StateSpace
+            The declared states and feasible transitions.
+
+        Returns
+        -------
+        TransitionCounts
+        """
+        matrix = np.asarray(counts)
+        if space.kind == "row" and matrix.ndim == 1:
+            matrix = matrix[None, :]
+        if matrix.shape != space.shape:
+            raise DpmarkovError(
+                f"counts has shape {matrix.shape}, the space needs {space.shape}; give one row "
+                "per origin and one column per destination"
+            )
+        if space.is_complete:
+            return cls(space, matrix.reshape(-1))
+        rows, columns = np.nonzero(matrix)
+        return cls(space, _scatter(space, rows, columns, matrix[rows, columns]))
+
+    @classmethod
+    def from_sparse(cls, counts: Any, space: StateSpace) -> TransitionCounts:
+        """Take counts from a SciPy sparse matrix or array of any format.
+
+        Parameters
+        ----------
+        counts : scipy.sparse matrix or array
+            One row per origin and one column per destination; repeated entries are summed.
+        space : StateSpace
+            The declared states and feasible transitions.
+
+        Returns
+        -------
+        TransitionCounts
+        """
+        if counts.shape != space.shape:
+            raise DpmarkovError(
+                f"counts has shape {counts.shape}, the space needs {space.shape}; give one row "
+                "per origin and one column per destination"
+            )
+        entries = counts.tocoo()
+        rows, columns = (np.asarray(x, dtype=np.int64) for x in (entries.row, entries.col))
+        return cls(space, _scatter(space, rows, columns, np.asarray(entries.data)))
+
+    @classmethod
+    def from_triples(
+        cls, triples: Iterable[tuple[Label, Label, int]], space: StateSpace
+    ) -> TransitionCounts:
+        """Take counts from (origin, destination, count) triples; repeated cells are summed.
+
+        Parameters
+        ----------
+        triples : iterable of (origin, destination, count)
+            For a single row the origin is left out: (category, count).
+        space : StateSpace
+            The declared states and feasible transitions.
+
+        Returns
+        -------
+        TransitionCounts
+
+        Examples
+        --------
+        >>> space = StateSpace(["sun", "rain"])
+        >>> TransitionCounts.from_triples([("sun", "rain", 3), ("rain", "rain", 4)], space).cells
+        array([0, 3, 0, 4])
+        """
+        listed = [(*space.origins, *t) if space.kind == "row" else tuple(t) for t in triples]
+        if any(len(t) != 3 for t in listed):
+            raise DpmarkovError("give (origin, destination, count), or (category, count) for a row")
+        origins, destinations, values = zip(*listed, strict=True) if listed else ((), (), ())
+        rows = space.origin_positions(origins)
+        columns = space.destination_positions(destinations)
+        _check_known(rows, "origin")
+        _check_known(columns, "destination")
+        return cls(space, _scatter(space, rows, columns, np.asarray(values)))
+
+    # -- reading (curator's side) ----------------------------------------------------------
+
+    @property
+    def row_totals(self) -> npt.NDArray[np.int64]:
+        """Number of transitions that leave each origin (N_i); public under `destination` only."""
+        return self.space.row_sums(self.cells)
+
+    @property
+    def total(self) -> int:
+        """Number of transitions in all."""
+        return int(self.cells.sum())
+
+    def to_dense(self) -> npt.NDArray[np.int64]:
+        """Counts as a matrix, zero where not feasible."""
+        return self.space.to_dense(self.cells)
+
+    def to_sparse(self) -> csr_array[Any, tuple[int, int]]:
+        """Counts as a SciPy sparse array over the support."""
+        return self.space.to_sparse(self.cells)
+
+    def proportions(self) -> npt.NDArray[np.float64]:
+        """The paper's query: C(D, rho) of a single row (a vector), else P(D, rho) (a matrix).
+
+        Returns
+        -------
+        array of float
+            Sensitive: the raw, non-private estimate.
+
+        Raises
+        ------
+        DpmarkovError
+            If an origin has no transitions: its row is 0/0, and none is invented.
+        """
+        totals = self.row_totals
+        if not totals.all():
+            raise DpmarkovError(
+                "some origin has no transitions, so its row of P(D, rho) is 0/0 (which one is "
+                "sensitive: see row_totals); merge the state or declare a space without it"
+            )
+        P = self.space.to_dense(self.cells / self.space.spread(totals))
+        return P[0] if self.space.kind == "row" else P
+
+    # -- as a value ------------------------------------------------------------------------
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TransitionCounts):
+            return NotImplemented
+        return self.space == other.space and np.array_equal(self.cells, other.cells)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"TransitionCounts({repr(self.space)[len('StateSpace(') : -1]}; sensitive)"
+
+
+def _whole_numbers(
+    values: npt.NDArray[Any], name: Callable[[int], str], *, copy: bool = False
+) -> npt.NDArray[np.int64]:
+    """Check that values are counts and give them as int64, or name the first cell that is not."""
+    if values.size == 0:
+        return np.zeros(values.shape, dtype=np.int64)
+    if values.dtype == object:  # Python integers beyond 64 bits, or a mixture
+        values = _as_floats(values)
+    if values.dtype.kind not in "iuf":
+        raise DpmarkovError(f"counts must be whole numbers, not of type {values.dtype}")
+    if values.dtype.kind == "f":
+        _refuse(np.isnan(values), "is not a number (NaN)", name)
+        _refuse(values != np.floor(values), "is not a whole number", name)
+    _refuse(values < 0, "is negative", name)
+    _refuse(values > _LARGEST, "is too large", name)
+    if values.sum(dtype=np.float64) > _LARGEST:  # in float64 the sum cannot wrap around
+        raise DpmarkovError(
+            f"the counts together exceed 2^53 = {_LARGEST}, the largest total that is kept "
+            "exactly; split the data into several spaces"
+        )
+    return values.astype(np.int64, copy=copy)
+
+
+def _as_floats(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    try:
+        return values.astype(np.float64)
+    except (OverflowError, TypeError, ValueError):
+        raise DpmarkovError(
+            "counts must be whole numbers up to 2^53; some entry cannot be read as a number"
+        ) from None
+
+
+def _refuse(bad: npt.NDArray[np.bool_], why: str, name: Callable[[int], str]) -> None:
+    if bad.any():
+        raise DpmarkovError(
+            f"the count of {name(int(bad.argmax()))} {why}; "
+            "counts are whole numbers from 0 to 2^53: correct it or drop the cell"
+        )
+
+
+def _check_known(positions: npt.NDArray[np.int64], what: str) -> None:
+    unknown = np.flatnonzero(positions < 0)
+    if unknown.size:
+        raise DpmarkovError(
+            f"triple number {unknown[0]} has a {what} that is not declared (it is not shown, "
+            "because it may be sensitive); declare the state or leave the triple out"
+        )
+
+
+def _scatter(
+    space: StateSpace,
+    rows: npt.NDArray[np.int64],
+    columns: npt.NDArray[np.int64],
+    values: npt.NDArray[Any],
+) -> npt.NDArray[np.int64]:
+    """Add values into the flat array of cells; a non-zero outside the support is an error."""
+
+    def name(entry: int) -> str:
+        return space.cell_name(int(rows[entry]), int(columns[entry]))
+
+    counted = _whole_numbers(values, name)
+    positions = space.cell_positions(rows, columns)
+    outside = (positions < 0) & (counted != 0)
+    if outside.any():
+        raise DpmarkovError(
+            f"there are transitions {name(int(outside.argmax()))}, which the support declares "
+            "infeasible; add the transition to the support or drop it from the data"
+        )
+    cells = np.zeros(space.n_cells, dtype=np.int64)
+    np.add.at(cells, positions[positions >= 0], counted[positions >= 0])
+    return cells
