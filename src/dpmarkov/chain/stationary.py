@@ -30,8 +30,6 @@ from dpmarkov.chain.structure import the_closed_class
 from dpmarkov.errors import DpmarkovError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
@@ -86,7 +84,8 @@ def stationary_distribution(P: Any) -> Floats:
     n = P.shape[-1]
     chains = P.reshape(-1, n, n)
     solve = _stationary_batch if n <= _BATCHED_STATES else _stationary_each
-    return solve(chains).reshape(P.shape[:-1])
+    pi: Floats = solve(chains).reshape(P.shape[:-1])
+    return pi
 
 
 def eliminate(G: Floats, rho: Floats) -> None:
@@ -108,12 +107,13 @@ def eliminate(G: Floats, rho: Floats) -> None:
     from scipy.linalg.blas import dtrsm
 
     h = -(-n // (2 * _LEAF)) * _LEAF  # whole leaves
-    G12, G21, G22 = G[:h, h:], G[h:, :h], G[h:, h:]
-    eliminate(G22, rho[h:] + G12.sum(axis=0))
+    G12, G21 = G[:h, h:], G[h:, :h]
+    eliminate(G[h:, h:], rho[h:] + G12.sum(axis=0))
+    UL = np.asfortranarray(G[h:, h:])
     bordered = np.empty((h + 1, n - h), order="F")  # rho rides along as one more state
     bordered[:h], bordered[h] = G12, rho[h:]
-    out = dtrsm(1.0, G22, bordered, side=1, lower=1, diag=1, overwrite_b=1)
-    back = dtrsm(1.0, G22, G21)
+    out = dtrsm(1.0, UL, bordered, side=1, lower=1, diag=1, overwrite_b=1)
+    back = dtrsm(1.0, UL, G21)
     G12[...], G21[...] = out[:h], back
     G[:h, :h] -= out[:h] @ back
     eliminate(G[:h, :h], rho[:h] - out[h] @ back)
@@ -167,7 +167,7 @@ def _stationary_by_class(P: Floats) -> Floats:
             f"hold ({np.finfo(np.longdouble).tiny!s}), so the stationary distribution is beyond "
             "reach. Merge states that are almost disconnected with lump(groups)"
         )
-    return wide.astype(np.float64)
+    return np.asarray(wide, dtype=np.float64)
 
 
 def _stationary_batch(chains: Floats) -> Floats:
@@ -184,7 +184,7 @@ def _stationary_batch(chains: Floats) -> Floats:
     return pi
 
 
-def _stationary_each(chains: Floats, names: Sequence[int] | NDArray[np.intp] | None = None) -> Any:
+def _stationary_each(chains: Floats, names: NDArray[np.intp] | None = None) -> Floats:
     """Solve one chain after the other, and say which one cannot be solved."""
     pi = np.empty(chains.shape[:2])
     for position, P in enumerate(chains):

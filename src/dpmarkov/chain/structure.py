@@ -165,7 +165,7 @@ def period(P: Any) -> int:
     graph = _graph(P)
     if graph.diagonal().any():
         return 1
-    level = dijkstra(graph, indices=0, unweighted=True).astype(np.int64)
+    level = dijkstra(sparse.csr_matrix(graph), indices=0, unweighted=True).astype(np.int64)
     origin, destination = graph.nonzero()
     return int(np.gcd.reduce(level[origin] + 1 - level[destination]))
 
@@ -183,16 +183,16 @@ def name_states(states: Indices, labels: Labels) -> str:
     return f"{{{named}}}" if others <= 0 else f"{{{named}, and {others:,} more}}"
 
 
-def _graph(P: Any) -> sparse.csr_array:
-    """Return the edges: the pattern of P, without explicit zeros."""
-    return sparse.csr_array(P if sparse.issparse(P) else np.asarray(P) != 0, dtype=bool)
+def _graph(P: Any) -> Any:
+    """Return the edges in compressed rows: the pattern of P, without explicit zeros."""
+    return sparse.csr_array(P != 0 if sparse.issparse(P) else np.asarray(P) != 0)
 
 
-def _complete(graph: sparse.csr_array) -> bool:
+def _complete(graph: Any) -> bool:
     return bool(graph.nnz == graph.shape[0] ** 2)
 
 
-def _class_of_state(graph: sparse.csr_array) -> NDArray[np.int32]:
+def _class_of_state(graph: Any) -> NDArray[np.int32]:
     from scipy.sparse.csgraph import connected_components
 
     if _complete(graph):
