@@ -65,7 +65,7 @@ def test_the_ergodicity_bound_is_the_formula_of_theory():
     M = np.asarray(accuracy.mean_absolute_deviation(P, k))
     Var = np.asarray(accuracy.variance(P, k))
     formula = M.sum(axis=0).max() + np.sqrt((Var - M**2).sum())
-    assert accuracy.ergodicity_bound(P, k) == pytest.approx(formula, rel=1e-12)
+    assert accuracy.ergodicity_bound(P, k) == pytest.approx(formula, rel=1e-12, abs=0)
 
 
 def test_the_stationary_bound_is_within_a_quarter_of_the_truth_where_noise_is_small():
@@ -129,7 +129,25 @@ def test_noise_on_counts_is_predicted_from_its_variances():
     assert prediction.expected_tv == pytest.approx(tv, rel=0.1)
 
 
-def test_the_covariance_is_the_sum_over_rows():
+def test_stretched_deviations_stretch_the_bounds():
+    P, k = even(5), 2.0  # noise so large that the linear form of the stationary bound is the least
+    for bound in (accuracy.stationary_bound, accuracy.ergodicity_bound):
+        stretched = bound(P, k, means=P, scale=np.full(5, 3.0))
+        assert stretched == pytest.approx(3 * float(bound(P, k)), rel=1e-12, abs=0)
+
+
+def test_the_covariance_of_recentred_noise_is_the_sum_over_rows():
+    rng, P, q = np.random.default_rng(7), uneven(4), even(4)
+    pi, Z, v = stationary(P), fundamental(P), rng.uniform(size=(4, 4))
+    expected = np.zeros((4, 4))
+    for i in range(4):
+        A = np.eye(4) - np.outer(q[i], np.ones(4))
+        expected += pi[i] ** 2 * Z.T @ A @ np.diag(v[i]) @ A.T @ Z
+    covariance = accuracy.stationary_covariance(pi, Z, v, q)
+    np.testing.assert_allclose(covariance, expected, atol=1e-14)
+
+
+def test_the_covariance_of_dirichlet_rows_is_the_sum_over_rows():
     P, k = uneven(6), np.arange(10.0, 70.0, 10.0)
     pi, Z = stationary(P), fundamental(P)
     expected = sum(
@@ -146,7 +164,7 @@ def test_two_states_are_as_computed_by_hand():
     variance = (b**2 * a * (1 - a) + a**2 * b * (1 - b)) / (k + 1) / (a + b) ** 4
     prediction = accuracy.stationary_prediction([[1 - a, a], [b, 1 - b]], k)
     np.testing.assert_allclose(prediction.standard_deviation, np.sqrt(variance), rtol=1e-9)
-    assert prediction.expected_tv == pytest.approx(np.sqrt(2 / np.pi * variance), rel=1e-9)
+    assert prediction.expected_tv == pytest.approx(np.sqrt(2 / np.pi * variance), rel=1e-9, abs=0)
 
 
 @given(st.permutations(range(7)))
@@ -155,7 +173,7 @@ def test_renaming_the_states_changes_nothing(order):
     P, k = uneven(7), np.arange(100.0, 800.0, 100.0)
     Q, kQ = P[np.ix_(order, order)], k[order]
     for bound in (accuracy.stationary_bound, accuracy.ergodicity_bound):
-        assert bound(Q, kQ) == pytest.approx(float(bound(P, k)), rel=1e-9)
+        assert bound(Q, kQ) == pytest.approx(float(bound(P, k)), rel=1e-9, abs=0)
     renamed, first = (accuracy.stationary_prediction(*x) for x in ((Q, kQ), (P, k)))
     np.testing.assert_allclose(
         renamed.standard_deviation, first.standard_deviation[order], rtol=1e-9

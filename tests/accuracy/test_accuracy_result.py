@@ -72,7 +72,8 @@ def test_arithmetic_does_not_carry_the_label_over():
     assert isinstance(public * secret, np.ndarray)
 
 
-def test_a_part_of_a_result_keeps_the_label():
-    rows = accuracy.expected_kl(P, 100, released=True)
-    assert rows[1].publishable
+@pytest.mark.parametrize("released", [True, False])
+def test_a_part_of_a_result_keeps_the_label(released):
+    rows = accuracy.expected_kl(P, 100, released=released)
+    assert rows[1].publishable is released
     assert rows[1] == np.asarray(rows)[1]
