@@ -24,9 +24,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
 
 from dpmarkov.chain.structure import the_closed_class
+from dpmarkov.chain.validation import is_sparse
 from dpmarkov.errors import DpmarkovError
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def stationary_distribution(P: Any) -> Floats:
     >>> stationary_distribution([[1, 1e-17], [3e-17, 1]])
     array([0.75, 0.25])
     """
-    if sparse.issparse(P):
+    if is_sparse(P):
         from dpmarkov.chain.sparse import sparse_stationary_distribution
 
         return sparse_stationary_distribution(P)
@@ -129,10 +129,11 @@ def _eliminate_leaf(G: Floats, rho: Floats) -> None:
         for i in range(k if pivot else 0):
             at = i * n
             factor = g[at + k] = g[at + k] / pivot
-            flow[i] -= factor * flow[k]
-            for entry in row:
-                g[at] -= factor * entry
-                at += 1
+            if factor:
+                flow[i] -= factor * flow[k]
+                for entry in row:
+                    g[at] -= factor * entry
+                    at += 1
     G.T[...] = np.array(g).reshape(n, n)
 
 

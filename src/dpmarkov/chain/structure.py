@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from dpmarkov.chain.validation import is_sparse
 from dpmarkov.errors import DpmarkovError
 
 if TYPE_CHECKING:
@@ -97,11 +98,10 @@ def require_irreducible(P: Any, labels: Labels) -> None:
     DpmarkovError
         Naming states that cannot be reached, and the class that they cannot be reached from.
     """
-    graph = _graph(P)
-    if _complete(graph) or len(communicating_classes(graph)) == 1:
+    if _complete(P) or len(communicating_classes(P)) == 1:
         return
-    source = closed_classes(graph)[0]
-    unreached = np.setdiff1d(np.arange(graph.shape[0]), source)
+    source = closed_classes(P)[0]
+    unreached = np.setdiff1d(np.arange(P.shape[0]), source)
     raise DpmarkovError(
         f"the chain is not irreducible: {name_states(unreached, labels)} cannot be reached from "
         f"the closed class {name_states(source, labels)}. Keep one of communicating_classes() "
@@ -129,6 +129,8 @@ def the_closed_class(P: Any, labels: Labels) -> Indices:
     DpmarkovError
         If there are several: then no answer is the only one.
     """
+    if _complete(P):
+        return np.arange(P.shape[0])
     closed = closed_classes(P)
     if len(closed) == 1:
         return closed[0]
@@ -164,8 +166,8 @@ def period(P: Any) -> int:
 
     graph = _graph(P)
     if graph.diagonal().any():
-        return 1
-    level = dijkstra(sparse.csr_matrix(graph), indices=0, unweighted=True).astype(np.int64)
+        return 1  # a state that can stay has a cycle of length one
+    level = dijkstra(graph, indices=[0], unweighted=True)[0].astype(np.int64)
     origin, destination = graph.nonzero()
     return int(np.gcd.reduce(level[origin] + 1 - level[destination]))
 
@@ -185,11 +187,12 @@ def name_states(states: Indices, labels: Labels) -> str:
 
 def _graph(P: Any) -> Any:
     """Return the edges in compressed rows: the pattern of P, without explicit zeros."""
-    return sparse.csr_array(P != 0 if sparse.issparse(P) else np.asarray(P) != 0)
+    return sparse.csr_array((P if is_sparse(P) else np.asarray(P)) != 0)
 
 
-def _complete(graph: Any) -> bool:
-    return bool(graph.nnz == graph.shape[0] ** 2)
+def _complete(P: Any) -> bool:
+    """Tell whether every transition is possible, which answers most questions at once."""
+    return bool(P.count_nonzero() == P.shape[0] ** 2 if is_sparse(P) else np.all(P))
 
 
 def _class_of_state(graph: Any) -> NDArray[np.int32]:
