@@ -73,7 +73,7 @@ def beta_pair(kappa: Floats, h: Floats, epsilon: Floats) -> Floats:
 
 
 def gamma_pair_add(kappa: Floats, h: Floats, epsilon: Floats) -> Floats:
-    """Gamma(kappa + h) against Gamma(kappa): is there a transition more?
+    """Gamma(kappa + h) against Gamma(kappa): who has a transition more.
 
     Parameters and result are those of `beta_pair`.
     """
@@ -85,7 +85,7 @@ def gamma_pair_add(kappa: Floats, h: Floats, epsilon: Floats) -> Floats:
 
 
 def gamma_pair_remove(kappa: Floats, h: Floats, epsilon: Floats) -> Floats:
-    """Gamma(kappa) against Gamma(kappa + h): is there a transition less?
+    """Gamma(kappa) against Gamma(kappa + h): who has a transition less.
 
     Parameters and result are those of `beta_pair`.
     """
