@@ -80,12 +80,51 @@ def test_the_stationary_bound_is_within_a_quarter_of_the_truth_where_noise_is_sm
 
 def test_the_prediction_is_good_to_a_tenth(simulated):
     prediction = accuracy.stationary_prediction(simulated.P, simulated.k)
-    assert simulated.tv.mean() < 0.03
+    assert prediction.reliable
     assert prediction.expected_tv == pytest.approx(simulated.tv.mean(), rel=0.1)
     observed = simulated.stationary_error.std(axis=0)
     np.testing.assert_allclose(prediction.standard_deviation, observed, rtol=0.1)
     observed = np.abs(simulated.stationary_error).mean(axis=0)
     np.testing.assert_allclose(prediction.mean_absolute_deviation, observed, rtol=0.1)
+
+
+def test_a_trap_left_on_the_strength_of_few_counts_makes_the_prediction_rough():
+    n = 30
+    P = np.full((n, n), 1 / n)
+    P[0] = 0.01 / (n - 1)
+    P[0, 0] = 0.99
+    P[1:, 0] = 0.001 / n
+    P /= P.sum(axis=1, keepdims=True)
+    k = np.full(n, 1e5)
+    k[0] = 200.0
+    X = dirichlet_rows(k[:, None] * P, 4000, np.random.default_rng(9))
+    tv = np.abs(stationary(X) - stationary(P)).sum(axis=1).mean() / 2
+    prediction = accuracy.stationary_prediction(P, k)
+    assert prediction.expected_tv < 0.02
+    assert prediction.expected_tv != pytest.approx(tv, rel=0.1)
+    assert not prediction.reliable
+    assert "rough" in str(prediction)
+    k[0] = 2e5
+    assert accuracy.stationary_prediction(P, k).reliable
+
+
+@pytest.mark.parametrize("bottleneck", [1e-6, 1e-17, 1e-100])
+def test_a_chain_that_hardly_holds_together_is_not_called_reliable(bottleneck):
+    half = np.arange(10) < 5
+    P = np.where(half[:, None] == half, 0.2, bottleneck)
+    P /= P.sum(axis=1, keepdims=True)
+    prediction = accuracy.stationary_prediction(P, 1e4)
+    assert not prediction.reliable
+    assert accuracy.stationary_bound(P, 1e4) > 1
+
+
+def test_states_of_no_weight_do_not_make_a_prediction_rough():
+    P = np.diag(np.full(49, 1e-3), 1) + np.diag(np.full(49, 0.5), -1)  # pi falls to 1e-132
+    P += np.diag(1 - P.sum(axis=1))
+    prediction = accuracy.stationary_prediction(P, 1e6)
+    two = accuracy.stationary_prediction([[0.999, 0.001], [0.5, 0.5]], 1e6)
+    assert prediction.reliable
+    assert prediction.expected_tv == pytest.approx(two.expected_tv, rel=0.01)
 
 
 def test_the_released_chain_predicts_as_well_as_the_true_one():
@@ -235,3 +274,4 @@ def test_a_chain_of_one_state_has_no_error():
     assert accuracy.stationary_bound([[1.0]], 5) == 0
     assert accuracy.ergodicity_bound([[1.0]], 5) == 0
     assert accuracy.stationary_prediction([[1.0]], 5).expected_tv == 0
+    assert accuracy.stationary_prediction([[1.0]], 5).reliable

@@ -13,7 +13,7 @@ coefficient of Z (never above its largest absolute row sum), so with ``T = max_i
     |pi~ - pi|_1 <= c T        and        |pi~ - pi|_1 <= |pi^T E Z|_1 + (c T)^2
 
 The first is the better where noise is large; the second, from putting ``pi + (pi~ - pi)`` for
-pi~ above, comes within a quarter of the truth where noise is small. The largest of several
+pi~ above, comes within about a quarter of the truth where noise is small. The largest of several
 variables has a mean square of at most B^2, B being the largest mean plus the root of the sum of
 variances. The variance of ``|E_i|_1`` is bounded twice: by Cauchy-Schwarz,
 ``n_i sum_j Var_ij - R_i^2``; and, because ``|E_i|_1`` is twice the sum of the positive (or of the
@@ -22,7 +22,9 @@ negative) parts, monotone functions of the negatively associated entries of a Di
 
 **Prediction**. Replacing pi~ by pi on the right makes pi~ linear in the noise, so its covariance is
 a closed form, and its deviations are nearly normal: ``E|dev| = sqrt(2 / pi) sigma``. It is an
-estimate, not a bound; it is good to 10% while the expected TV is small (a few hundredths).
+estimate, not a bound, good to 10% where the error is small beside the probabilities of the states
+that carry it. A small expected TV alone is not enough: a state that is hardly ever left, on the
+strength of a few counts, may have its probability doubled by the noise. Hence ``reliable``.
 
 **Mechanisms**. By default the released row is Dirichlet(k P_i). With a prior, ``means`` holds the
 means ``(c + m) / (N + n m)`` and ``scale`` the factor ``(N + n m) / N`` by which debiasing
@@ -54,6 +56,10 @@ __all__ = [
     "stationary_prediction",
 ]
 
+# Measured on even, uneven, lattice, birth-death, clustered and real chains of 3 to 302 states: up
+# to here the expected TV was within 10% of simulation, and at 0.2 it could be 13% off.
+_FIRST_ORDER_LIMIT = 0.15
+
 
 @dataclass(frozen=True)
 class StationaryPrediction:
@@ -64,14 +70,35 @@ class StationaryPrediction:
     expected_tv : float
         Expected total variation distance from the true stationary distribution.
     standard_deviation : ndarray
-        Standard deviation of every entry of the released stationary distribution.
+        Standard deviation of every entry of the released stationary distribution. For a state of
+        next to no probability it may be rounding error, too large.
+    stationary : ndarray
+        The stationary distribution of the chain that the prediction was made from.
     publishable : bool
         True if computed from public or released values only.
     """
 
     expected_tv: float
     standard_deviation: NDArray[np.float64]
+    stationary: NDArray[np.float64]
     publishable: bool
+
+    @property
+    def relative_error(self) -> float:
+        """Root mean square of min(sigma / pi, 1), states weighted by their share of the error.
+
+        First order is first order in this number.
+        """
+        sigma, pi = self.standard_deviation, self.stationary
+        if not sigma.any():
+            return 0.0
+        relative = np.divide(sigma, pi, out=np.ones_like(pi), where=sigma < pi)
+        return float(np.sqrt(sigma @ relative**2 / sigma.sum()))
+
+    @property
+    def reliable(self) -> bool:
+        """Whether the relative error is so small (0.15) that the prediction is good to 10%."""
+        return self.relative_error <= _FIRST_ORDER_LIMIT
 
     @property
     def mean_absolute_deviation(self) -> NDArray[np.float64]:
@@ -82,6 +109,7 @@ class StationaryPrediction:
         return (
             f"expected total variation {self.expected_tv:.3g}, largest standard deviation of a "
             f"state {self.standard_deviation.max():.3g} ({audience(self.publishable)})"
+            + ("" if self.reliable else "; rough: noise is too large for a first-order prediction")
         )
 
 
@@ -233,7 +261,7 @@ def prediction_from_variances(
         )
     pi, Z = _stationary_and_fundamental(P)
     sigma = _standard_deviation(stationary_covariance(pi, Z, variances, _checked_means(P, centres)))
-    return StationaryPrediction(float(sigma.sum() / np.sqrt(2 * np.pi)), sigma, released)
+    return StationaryPrediction(float(sigma.sum() / np.sqrt(2 * np.pi)), sigma, pi, released)
 
 
 def stationary_covariance(
@@ -257,13 +285,17 @@ def stationary_covariance(
     Returns
     -------
     ndarray
-        The n x n covariance matrix.
+        The n x n covariance matrix. Where a chain hardly holds together and rounding leaves no
+        digit of a variance, there stands the rounding error: large, never a false zero.
     """
     V, q = pi[:, np.newaxis] ** 2 * variances, centres
     cross = V.T @ q
-    total = V.sum(axis=1, keepdims=True)
-    S = np.diag(V.sum(axis=0)) - cross - cross.T + q.T @ (total * q)
+    S = q.T @ (V.sum(axis=1, keepdims=True) * q) - cross - cross.T
+    np.fill_diagonal(S, 0.0)
+    np.fill_diagonal(S, -S.sum(axis=1))  # E 1 = 0 gives the diagonal without a cancellation
     covariance: NDArray[np.float64] = Z.T @ S @ Z
+    lost = len(pi) * np.finfo(float).eps * (S.diagonal() @ Z**2)  # what Z^T S Z cannot resolve
+    np.fill_diagonal(covariance, np.maximum(covariance.diagonal(), lost))
     return covariance
 
 
@@ -301,7 +333,7 @@ def _stationary_and_fundamental(
 
 
 def _standard_deviation(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
-    sigma: NDArray[np.float64] = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
+    sigma: NDArray[np.float64] = np.sqrt(covariance.diagonal())
     return sigma
 
 
