@@ -13,7 +13,7 @@ edges some 80 MB. Nothing in a `repr` or in an error message tells a count.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,6 +41,12 @@ class TransitionCounts:
         The declared states and feasible transitions.
     cells : array of int, one per feasible transition
         Counts in the order of the support, row by row.
+    max_cells, max_per_cell : int, optional
+        The bounds that each user was cut down to before counting (L0 and Linf), both or none.
+    states_from_data : bool
+        Whether states were read off the data, so that nothing derived from them is private.
+    affected_rows : int, optional
+        For the curator: how many rows the input policy dropped or mapped, where it is known.
 
     Raises
     ------
@@ -61,8 +67,13 @@ class TransitionCounts:
 
     space: StateSpace
     cells: npt.NDArray[np.int64]
+    max_cells: int | None = field(default=None, kw_only=True)
+    max_per_cell: int | None = field(default=None, kw_only=True)
+    states_from_data: bool = field(default=False, kw_only=True)
+    affected_rows: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
+        _check_bounds(self.max_cells, self.max_per_cell)
         values = np.asarray(self.cells)
         if values.shape != (self.space.n_cells,):
             raise DpmarkovError(
@@ -207,12 +218,30 @@ class TransitionCounts:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TransitionCounts):
             return NotImplemented
-        return self.space == other.space and np.array_equal(self.cells, other.cells)
+        return (
+            self.space == other.space
+            and np.array_equal(self.cells, other.cells)
+            and (self.max_cells, self.max_per_cell) == (other.max_cells, other.max_per_cell)
+            and self.states_from_data == other.states_from_data
+        )
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"TransitionCounts({repr(self.space)[len('StateSpace(') : -1]}; sensitive)"
+        notes = ["sensitive"]
+        if self.max_cells is not None:
+            notes.append(f"users bounded to {self.max_cells} cells of {self.max_per_cell}")
+        if self.states_from_data:
+            notes.append("states taken from the data, not private")
+        return f"TransitionCounts({repr(self.space)[len('StateSpace(') : -1]}; {', '.join(notes)})"
+
+
+def _check_bounds(max_cells: int | None, max_per_cell: int | None) -> None:
+    if (max_cells is None) != (max_per_cell is None):
+        raise DpmarkovError("max_cells and max_per_cell go together; give both or none")
+    for name, bound in (("max_cells", max_cells), ("max_per_cell", max_per_cell)):
+        if bound is not None and bound < 1:
+            raise DpmarkovError(f"{name}={bound} must be a whole number of at least 1")
 
 
 def _whole_numbers(

@@ -1,0 +1,18 @@
+"""From raw events to counts, on the engine where the data lives.
+
+The paper starts from a *count query* (section 2.3): how many records fall into each category.
+This package answers it for whatever holds the records. Data enter through one border
+(`sources`), behind which there is one kind of frame, a narwhals ``LazyFrame`` over DuckDB,
+Polars or Spark; the counting, the pairing of consecutive events (`pairing`) and the bounding of
+users (`bounding`) are written once for all of them and run there, so that only the counted
+cells come back to Python.
+
+States and support are *declared*, never read off the data: a label that shows up because
+somebody moved there would already give that person away (``theory`` section 5).
+
+The engines are imported when they are used, never with the package.
+"""
+
+from dpmarkov.counting.count import count_categories, count_paths, count_transitions
+
+__all__ = ["count_categories", "count_paths", "count_transitions"]

@@ -1,0 +1,272 @@
+"""Files, read out of core by DuckDB: CSV, TSV, Parquet and JSON, compressed or not.
+
+Text has no types, so they are given by the role of a column and not by what its first rows
+look like: labels and ids are read as text (a zero-padded code keeps its zeros) and integers are
+parsed only where the declared states are integers. A value that does not parse becomes a null
+and falls under the policy; a line that does not parse is counted among the rejected.
+
+The connection is our own: its memory is limited, what does not fit goes to a temporary folder
+that is removed in any case, and it shows progress when somebody is watching on a terminal.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from glob import glob, has_magic
+from os import fspath
+from os.path import expanduser
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from dpmarkov.counting.engines import plain_errors
+from dpmarkov.counting.roles import Column, check_present
+from dpmarkov.errors import DpmarkovError
+
+if TYPE_CHECKING:
+    import duckdb
+
+__all__ = ["embedded", "from_files", "rejected_lines"]
+
+# Leaves room for Python, its libraries and the reader's buffers below 1 GiB.
+MEMORY_LIMIT = "700MiB"
+_FORMATS = {
+    ".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet",
+    ".json": "json", ".jsonl": "json", ".ndjson": "json",
+}  # fmt: skip
+_COMPRESSED = (".gz", ".zst")
+_DELIMITERS = (",", ";", "\t", "|")
+_READ_AS_TEXT = ("text label", "integer label", "label", "id", "count")
+_PARSED_AS_INTEGER = ("integer label", "count")
+
+
+@contextmanager
+def embedded() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a DuckDB of our own, which leaves nothing behind."""
+    import duckdb
+
+    with TemporaryDirectory(prefix="dpmarkov-", ignore_cleanup_errors=True) as folder:
+        connection = duckdb.connect(
+            config={
+                "memory_limit": MEMORY_LIMIT,
+                "temp_directory": folder,
+                "preserve_insertion_order": False,
+            }
+        )
+        try:
+            if sys.stderr.isatty():
+                connection.execute("SET enable_progress_bar = true")
+            yield connection
+        finally:
+            connection.close()
+
+
+def from_files(
+    connection: duckdb.DuckDBPyConnection,
+    data: Any,
+    columns: Sequence[Column],
+    *,
+    lenient: bool,
+) -> duckdb.DuckDBPyRelation:
+    """Read files of one format as a relation with the wanted columns.
+
+    Parameters
+    ----------
+    connection : duckdb.DuckDBPyConnection
+        Where to read them.
+    data : path, glob, or list of these
+        The files.
+    columns : sequence of Column
+        What is wanted of them.
+    lenient : bool
+        Whether lines that do not parse are left out (and counted) rather than an error.
+
+    Returns
+    -------
+    duckdb.DuckDBPyRelation
+    """
+    paths = _paths(data)
+    kind = _common_format(paths)
+    read = {"csv": _csv, "json": _json, "parquet": _parquet}[kind]
+    with plain_errors(f"reading {_shown(paths)} as {kind.upper()}"):
+        return read(connection, paths, columns, lenient)
+
+
+def rejected_lines(connection: duckdb.DuckDBPyConnection) -> int:
+    """Count the lines of CSV files that could not be parsed."""
+    tables = connection.execute("SELECT table_name FROM duckdb_tables() WHERE temporary")
+    if ("reject_errors",) not in tables.fetchall():
+        return 0
+    query = "SELECT count(*) FROM (SELECT DISTINCT scan_id, file_id, line FROM reject_errors)"
+    (count,) = connection.execute(query).fetchall()[0]
+    return int(count)
+
+
+# -- which files ---------------------------------------------------------------------------
+
+
+def _paths(data: Any) -> list[str]:
+    patterns = [data] if isinstance(data, (str, Path)) else list(data)
+    paths = [path for pattern in patterns for path in _expanded(expanduser(fspath(pattern)))]
+    if not paths:
+        raise DpmarkovError("the list of files is empty; give at least one path")
+    for path in paths:
+        if not Path(path).is_file():
+            raise DpmarkovError(
+                f"there is no file {path!r}; give a path, or a glob like 'dir/*.csv'"
+            )
+        if Path(path).stat().st_size == 0:
+            raise DpmarkovError(f"file {path!r} is empty; leave it out or write it again")
+    return paths
+
+
+def _expanded(pattern: str) -> list[str]:
+    if not has_magic(pattern) or Path(pattern).exists():
+        return [pattern]
+    found = sorted(glob(pattern, recursive=True))
+    if not found:
+        raise DpmarkovError(f"no file matches {pattern!r}; check the folder and the pattern")
+    return found
+
+
+def _common_format(paths: Sequence[str]) -> str:
+    kinds = {_format(path) for path in paths}
+    if len(kinds) > 1:
+        raise DpmarkovError(
+            f"the files are of several formats ({', '.join(sorted(kinds))}); count each format "
+            "by itself, or convert them to one"
+        )
+    return kinds.pop()
+
+
+def _format(path: str) -> str:
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    if suffixes and suffixes[-1] in _COMPRESSED:
+        suffixes.pop()
+    if not suffixes or suffixes[-1] not in _FORMATS:
+        raise DpmarkovError(
+            f"file {path!r} has no suffix that tells its format; known are "
+            f"{', '.join(_FORMATS)}, the text formats also with {' or '.join(_COMPRESSED)}"
+        )
+    return _FORMATS[suffixes[-1]]
+
+
+def _shown(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    return f"{paths[0]!r}{more}"
+
+
+# -- one reader for each format ------------------------------------------------------------
+
+
+def _parquet(
+    connection: duckdb.DuckDBPyConnection, paths: list[str], columns: Sequence[Column], _: bool
+) -> duckdb.DuckDBPyRelation:
+    return connection.sql(_call("read_parquet", paths))
+
+
+def _csv(
+    connection: duckdb.DuckDBPyConnection,
+    paths: list[str],
+    columns: Sequence[Column],
+    lenient: bool,
+) -> duckdb.DuckDBPyRelation:
+    lines = {"store_rejects": lenient, "rejects_limit": 0} if lenient else {}
+    options = {"header": True, "delim": _delimiter(connection, paths, columns), **lines}
+    text = {c.name: "VARCHAR" for c in columns if c.role in _READ_AS_TEXT}
+    relation = connection.sql(_call("read_csv", paths, **options, types=text))
+    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    return relation.project(", ".join(_parsed(c, types[c.name]) for c in _distinct(columns)))
+
+
+def _delimiter(
+    connection: duckdb.DuckDBPyConnection, paths: list[str], columns: Sequence[Column]
+) -> str:
+    """Find the delimiter whose header has the columns that are wanted."""
+    headers = {
+        mark: connection.sql(
+            _call("read_csv", paths, header=True, delim=mark, all_varchar=True, store_rejects=True)
+        ).columns
+        for mark in _DELIMITERS
+    }
+    wanted = {column.name for column in columns}
+    for mark, header in headers.items():
+        if wanted <= set(header):
+            return mark
+    check_present(columns, max(headers.values(), key=len))
+    raise AssertionError("unreachable: some column is missing")  # pragma: no cover
+
+
+def _parsed(column: Column, read_as: str) -> str:
+    name = _quoted(column.name)
+    if column.role in _PARSED_AS_INTEGER:
+        # A bare TRY_CAST would round 1.5 to 2 and read 1e3 and 0x1F.
+        whole = rf"regexp_full_match({name}, '\s*[+-]?[0-9]+\s*')"
+        return f"CASE WHEN {whole} THEN TRY_CAST({name} AS BIGINT) END AS {name}"
+    if column.role == "time" and read_as == "VARCHAR":
+        return f"TRY_CAST({name} AS TIMESTAMP) AS {name}"
+    return name
+
+
+def _json(
+    connection: duckdb.DuckDBPyConnection,
+    paths: list[str],
+    columns: Sequence[Column],
+    lenient: bool,
+) -> duckdb.DuckDBPyRelation:
+    relation = connection.sql(_call("read_json", paths))
+    check_present(columns, relation.columns)
+    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    for column in columns:
+        if types[column.name] in ("JSON", '"NULL"', "NULL"):
+            types[column.name] = _type_of_nulls(relation, column)
+    options: dict[str, Any] = {"columns": {c.name: _json_type(c, types[c.name]) for c in columns}}
+    if lenient and not any(".json" in Path(path).suffixes for path in paths):
+        options |= {"format": "newline_delimited", "ignore_errors": True}
+    return connection.sql(_call("read_json", paths, **options))
+
+
+def _type_of_nulls(relation: duckdb.DuckDBPyRelation, column: Column) -> str:
+    """Give a column that only holds nulls the type of its role; DuckDB calls it, too, JSON."""
+    if relation.filter(f"{_quoted(column.name)} IS NOT NULL").limit(1).fetchall():
+        raise DpmarkovError(
+            f"column {column.name!r} holds values of mixed types; write it with one type"
+        )
+    return "BIGINT" if column.role in (*_PARSED_AS_INTEGER, "time", "order") else "VARCHAR"
+
+
+def _json_type(column: Column, detected: str) -> str:
+    """Undo the detection of dates and the like in labels, which JSON has as text."""
+    numeric = ("BIGINT", "UBIGINT", "HUGEINT", "DOUBLE", "BOOLEAN")
+    return detected if column.role in ("time", "order") or detected in numeric else "VARCHAR"
+
+
+# -- SQL text ------------------------------------------------------------------------------
+
+
+def _call(function: str, paths: list[str], **options: Any) -> str:
+    if len(paths) > 1:
+        options["union_by_name"] = True
+    given = "".join(f", {name} = {_literal(value)}" for name, value in options.items())
+    return f"SELECT * FROM {function}({_literal(paths)}{given})"
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, bool | int):
+        return str(value).lower()
+    if isinstance(value, list):
+        return f"[{', '.join(map(_literal, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_literal(k)}: {_literal(v)}' for k, v in value.items())}}}"
+    return "'" + str(value).replace("'", "''") + "'"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _distinct(columns: Sequence[Column]) -> list[Column]:
+    """Keep the first of the columns that share a name (an origin that is also a user, say)."""
+    return list({column.name: column for column in reversed(columns)}.values())

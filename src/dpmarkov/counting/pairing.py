@@ -1,0 +1,104 @@
+"""Paths to transitions: each event of an entity with the one before it.
+
+Equal times leave the order of two events open, and engines fill that gap in their own ways.
+Here events are ordered by time, then by the declared tie-break columns (nulls first, text by
+code points), then by the position of their state among the declared states. Events that agree
+in all three are interchangeable, so the pairs are the same on every engine.
+
+An event whose state is not declared keeps its place in the path under the policy ``drop``: the
+pairs with it are left out, and its neighbours are *not* joined across it, since nobody went
+from one to the other directly. An event without an entity or a time has no place in any path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import narwhals as nw
+
+from dpmarkov.counting.cells import whole
+from dpmarkov.counting.engines import on_one_clock
+from dpmarkov.errors import DpmarkovError
+
+__all__ = ["Gap", "paired", "placed"]
+
+Gap = timedelta | int | float
+
+
+def placed(frame: nw.LazyFrame[Any], keys: Sequence[str]) -> nw.LazyFrame[Any]:
+    """Mark rows that lack one of the keys (for a number also NaN) as unusable."""
+    schema = frame.collect_schema()
+    missing = nw.lit(False)
+    for key in keys:
+        missing = missing | nw.col(key).is_null()
+        if schema[key].is_float():
+            missing = missing | nw.col(key).is_nan().fill_null(False)
+    return frame.with_columns(unusable=nw.when(missing).then(whole(1)).otherwise(whole(0)))
+
+
+def paired(
+    events: nw.LazyFrame[Any],
+    *,
+    within: Sequence[str],
+    ties: Sequence[str],
+    max_gap: Gap | None,
+    drop_self: bool,
+) -> nw.LazyFrame[Any]:
+    """Pair each event with the previous one of its path.
+
+    Parameters
+    ----------
+    events : LazyFrame
+        With ``time``, a ``state`` that is encoded, and what `cells` carries along.
+    within : sequence of str
+        The columns that tell paths apart.
+    ties : sequence of str
+        Columns that order events of equal time, before their state does.
+    max_gap : timedelta or number, optional
+        The longest time between two events that still make a pair.
+    drop_self : bool
+        Whether pairs of equal states are left out.
+
+    Returns
+    -------
+    LazyFrame
+        With ``origin`` and ``destination`` in place of the state, one row per event; -1 where
+        there is no pair.
+    """
+    # Unusable events get no state, whatever it was: they end up at either end of a path.
+    unusable = nw.col("unusable") > 0
+    events = events.with_columns(
+        state=nw.when(unusable).then(whole(-1)).otherwise(nw.col("state")),
+        undeclared=nw.when(unusable).then(whole(0)).otherwise(nw.col("undeclared")),
+    )
+    if max_gap is not None:
+        events = on_one_clock(events, "time")
+    order = ["time", *ties, "state"]
+    before = {"origin": nw.col("state").shift(1).over(*within, order_by=order)}
+    if max_gap is not None:
+        before["earlier"] = nw.col("time").shift(1).over(*within, order_by=order)
+    pairs = events.with_columns(**before).rename({"state": "destination"})
+    joined = nw.col("origin").fill_null(-1)
+    counted = _counted(pairs, max_gap, drop_self)
+    return pairs.with_columns(origin=nw.when(counted).then(joined).otherwise(whole(-1)))
+
+
+def _counted(pairs: nw.LazyFrame[Any], max_gap: Gap | None, drop_self: bool) -> nw.Expr:
+    counted = ~nw.col("origin").is_null()
+    if drop_self:
+        counted = counted & (nw.col("origin") != nw.col("destination"))
+    if max_gap is not None:
+        counted = counted & (_elapsed(pairs.collect_schema()["time"], max_gap) <= max_gap)
+    return counted
+
+
+def _elapsed(dtype: nw.dtypes.DType, max_gap: Gap) -> nw.Expr:
+    if dtype.is_numeric() == isinstance(max_gap, timedelta):
+        needed = "a number, as the time is" if dtype.is_numeric() else "a datetime.timedelta"
+        raise DpmarkovError(f"max_gap={max_gap!r} must be {needed}")
+    time, earlier = nw.col("time"), nw.col("earlier")
+    if dtype == nw.Date:
+        time, earlier = time.cast(nw.Datetime), earlier.cast(nw.Datetime)
+    return time - earlier

@@ -1,0 +1,107 @@
+"""What each column is for, and which types may serve: the same answer on every engine.
+
+Engines differ in what they silently convert: a float label, a text time, a column of mixed
+types. What would count differently somewhere is refused everywhere, by type and before
+anything is read; a message names columns and types and never a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Literal
+
+import narwhals as nw
+
+from dpmarkov.counting.engines import engine_of
+from dpmarkov.errors import DpmarkovError
+
+__all__ = ["Column", "Role", "check_present", "prepared"]
+
+Role = Literal["text label", "integer label", "label", "id", "time", "order", "count"]
+
+_INTEGERS = (
+    nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.Int128,
+    nw.UInt8, nw.UInt16, nw.UInt32, nw.UInt64,
+)  # fmt: skip
+_TEXT = (nw.String, nw.Categorical, nw.Enum)
+_MOMENTS = (nw.Date, nw.Datetime)
+_ACCEPTED: dict[Role, tuple[tuple[type[nw.dtypes.DType], ...], str]] = {
+    "text label": (_TEXT, "text, because the declared states are strings"),
+    "integer label": (_INTEGERS, "integers, because the declared states are integers"),
+    "label": (_TEXT + _INTEGERS, "text or integers"),
+    "id": (_TEXT + _INTEGERS, "text or integers"),
+    "time": (_INTEGERS + _MOMENTS + (nw.Float32, nw.Float64), "dates, times or numbers"),
+    "order": (_INTEGERS + _MOMENTS + (nw.String,), "integers, text, dates or times"),
+    "count": (_INTEGERS, "whole numbers"),
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the user's: its name there, our name for it, and what it is for."""
+
+    name: str
+    alias: str
+    role: Role
+
+
+def check_present(wanted: Iterable[Column], present: Collection[str]) -> None:
+    """Refuse a missing column, with the nearest names there are."""
+    for column in wanted:
+        if column.name not in present:
+            near = get_close_matches(str(column.name), [str(name) for name in present])
+            hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "no name is near"
+            raise DpmarkovError(
+                f"there is no column {column.name!r} among the {len(present)} columns of the "
+                f"data; {hint}"
+            )
+
+
+def prepared(frame: nw.LazyFrame[Any], columns: Iterable[Column]) -> nw.LazyFrame[Any]:
+    """Keep the columns that are needed, under our names and with types that are accepted."""
+    columns = tuple(columns)
+    schema = frame.collect_schema()
+    check_present(columns, schema)
+    return frame.select(_typed(frame, column, schema[column.name]) for column in columns)
+
+
+def _typed(frame: nw.LazyFrame[Any], column: Column, dtype: nw.dtypes.DType) -> nw.Expr:
+    accepted, names = _ACCEPTED[column.role]
+    expression = nw.col(column.name)
+    if _holds_nothing(frame, column.name, dtype):
+        expression = expression.cast(nw.String if nw.String in accepted else nw.Int64)
+    elif not isinstance(dtype, accepted):
+        raise DpmarkovError(
+            f"column {column.name!r} holds {_called(dtype)}, needed are {names}; {_way_out(dtype)}"
+        )
+    elif isinstance(dtype, (nw.Categorical, nw.Enum)):
+        expression = expression.cast(nw.String)
+    return expression.alias(column.alias)
+
+
+def _holds_nothing(frame: nw.LazyFrame[Any], name: str, dtype: nw.dtypes.DType) -> bool:
+    """Whether a column has the type of a column of nulls, which serves any role."""
+    if not isinstance(dtype, nw.Unknown):
+        return False
+    native = frame.to_native()
+    kind = {
+        "duckdb": lambda: native.select(name).types[0],
+        "polars": lambda: native.collect_schema()[name],
+        "spark": lambda: native.schema[name].dataType,
+    }[engine_of(frame)]()
+    return str(kind) in ("NULL", '"NULL"', "Null", "NullType()")
+
+
+def _called(dtype: nw.dtypes.DType) -> str:
+    return "values of mixed or unknown type" if isinstance(dtype, nw.Unknown) else f"{dtype}"
+
+
+def _way_out(dtype: nw.dtypes.DType) -> str:
+    if isinstance(dtype, (nw.Float32, nw.Float64)):
+        return (
+            "cast it (pandas turns integers with gaps into floats: .astype('Int64') "
+            "brings them back)"
+        )
+    return "cast the column, or declare the states in its type"
