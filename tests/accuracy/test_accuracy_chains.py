@@ -7,8 +7,10 @@ import pytest
 from accuracy_simulation import clusters, dirichlet_rows, even, stationary, tau_inf, uneven
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 
 from dpmarkov import accuracy
+from dpmarkov.chain import MarkovChain
 from dpmarkov.errors import DpmarkovError
 
 
@@ -108,13 +110,13 @@ def test_a_trap_left_on_the_strength_of_few_counts_makes_the_prediction_rough():
     assert accuracy.stationary_prediction(P, k).reliable
 
 
-@pytest.mark.parametrize("bottleneck", [1e-6, 1e-17, 1e-100])
-def test_a_chain_that_hardly_holds_together_is_not_called_reliable(bottleneck):
-    half = np.arange(10) < 5
-    P = np.where(half[:, None] == half, 0.2, bottleneck)
+@given(st.integers(0, 10**6), st.integers(1, 8), st.floats(-120, -7))
+def test_a_chain_that_hardly_holds_together_is_not_called_reliable(seed, split, log_bottleneck):
+    rng, part = np.random.default_rng(seed), np.arange(9) < split
+    bottleneck = 10.0**log_bottleneck * rng.uniform(0.1, 1, size=(9, 9))
+    P = np.where(part[:, None] == part, rng.dirichlet(np.ones(9), size=9), bottleneck)
     P /= P.sum(axis=1, keepdims=True)
-    prediction = accuracy.stationary_prediction(P, 1e4)
-    assert not prediction.reliable
+    assert not accuracy.stationary_prediction(P, 1e4).reliable
     assert accuracy.stationary_bound(P, 1e4) > 1
 
 
@@ -261,6 +263,20 @@ def test_theorems_4_and_5_are_as_printed():
 def test_a_matrix_that_is_no_chain_is_refused():
     with pytest.raises(DpmarkovError, match="square"):
         accuracy.stationary_bound(np.full((2, 3), 1 / 3), 10)
+
+
+def test_a_sparse_chain_too_large_to_be_dense_is_refused():
+    with pytest.raises(DpmarkovError, match="20000"):
+        accuracy.stationary_prediction(sparse.eye_array(10**6, format="csr"), 10)
+
+
+@pytest.mark.parametrize("wrap", [MarkovChain, sparse.csr_array, np.ndarray.tolist])
+def test_a_chain_may_come_in_any_form(wrap):
+    P = even(4)
+    for bound in (accuracy.stationary_bound, accuracy.ergodicity_bound):
+        assert bound(wrap(P), 30) == pytest.approx(float(bound(P, 30)), rel=1e-12, abs=0)
+    prediction = accuracy.stationary_prediction(wrap(P), 30)
+    assert prediction.expected_tv == accuracy.stationary_prediction(P, 30).expected_tv
 
 
 def test_means_and_variances_must_fit_the_chain():

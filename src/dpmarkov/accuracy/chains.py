@@ -125,7 +125,7 @@ def stationary_bound(
 
     Parameters
     ----------
-    P : array_like
+    P : MarkovChain, array_like or sparse matrix
         The chain, irreducible; positive entries are the feasible transitions.
     k : array_like
         The Dirichlet parameter: one number, or one per row.
@@ -169,7 +169,7 @@ def ergodicity_bound(
 
     Parameters
     ----------
-    P : array_like
+    P : MarkovChain, array_like or sparse matrix
         The chain; positive entries are the feasible transitions.
     k : array_like
         The Dirichlet parameter: one number, or one per row.
@@ -205,7 +205,7 @@ def stationary_prediction(
 
     Parameters
     ----------
-    P : array_like
+    P : MarkovChain, array_like or sparse matrix
         The chain, irreducible: the true one, or the released one.
     k : array_like
         The Dirichlet parameter: one number, or one per row.
@@ -236,7 +236,7 @@ def prediction_from_variances(
 
     Parameters
     ----------
-    P : array_like
+    P : MarkovChain, array_like or sparse matrix
         The chain, irreducible.
     variances : array_like
         Variance of the noise of every cell relative to its row's total, before the row is made to

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["checked_chain", "checked_floor", "checked_per_row", "checked_positive", "checked_rows"]
 
 _SUM_TOLERANCE = 1e-8
+_MOST_STATES = 20_000  # 3 GB for each dense matrix
 
 
 def checked_rows(C: ArrayLike) -> NDArray[np.float64]:
@@ -37,8 +38,16 @@ def checked_rows(C: ArrayLike) -> NDArray[np.float64]:
 
 
 def checked_chain(P: Any) -> NDArray[np.float64]:
-    """Return P as a dense square matrix of probability rows."""
-    rows = checked_rows(P.toarray() if hasattr(P, "toarray") else P)
+    """Return P, a matrix, a sparse one or a MarkovChain, as a dense square matrix of rows."""
+    P = getattr(P, "transition_matrix", P)
+    if hasattr(P, "toarray"):
+        if P.shape[0] > _MOST_STATES:
+            raise DpmarkovError(
+                f"{P.shape[0]} states: these closed forms need dense matrices and take at most "
+                f"{_MOST_STATES}; lump states, or simulate"
+            )
+        P = P.toarray()
+    rows = checked_rows(P)
     if rows.ndim != 2 or rows.shape[0] != rows.shape[1]:
         raise DpmarkovError(f"a chain is a square matrix, shape {rows.shape} is not; give n x n")
     return rows

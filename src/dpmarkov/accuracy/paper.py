@@ -38,7 +38,7 @@ def paper_stationary_bound(
 
     Parameters
     ----------
-    P : array_like
+    P : MarkovChain, array_like or sparse matrix
         The chain, irreducible; positive entries are the feasible transitions.
     k : array_like
         The Dirichlet parameter: one number, or one per row.
@@ -66,7 +66,7 @@ def paper_ergodicity_bound(
 
     Parameters
     ----------
-    P : array_like
+    P : MarkovChain, array_like or sparse matrix
         The chain, irreducible; positive entries are the feasible transitions.
     k : array_like
         The Dirichlet parameter: one number, or one per row.
