@@ -16,14 +16,7 @@ from scipy import integrate, special, stats
 
 from dpmarkov.errors import DpmarkovError
 from dpmarkov.privacy import paper
-from dpmarkov.privacy.smallest_fraction import (
-    Vertex,
-    _difference,
-    _integral,
-    _Line,
-    _prefactor,
-    _tails,
-)
+from dpmarkov.privacy import smallest_fraction as exactly
 
 GRADES = {"k": 20.6, "categories": 5, "eta": 0.073, "gamma": 0.0004}
 
@@ -87,10 +80,6 @@ def by_one_dimensional_integral(k: float, eta: float, gamma: float) -> float:
     return float(outer + sum(pieces))
 
 
-def just_above(value: float, truth: float, tolerance: float) -> bool:
-    return truth * (1 - 1e-14) <= value <= truth * (1 + tolerance)
-
-
 # --- epsilon ----------------------------------------------------------------------------------
 
 
@@ -131,10 +120,7 @@ def test_the_papers_grades_come_out_as_recomputed_not_as_printed() -> None:
 
 
 settings_of_rows = st.tuples(
-    st.integers(3, 5000),
-    st.floats(1e-6, 0.5),
-    st.floats(1, 20),
-    st.floats(1e-9, 1),
+    st.integers(3, 5000), st.floats(1e-6, 0.5), st.floats(1, 20), st.floats(1e-9, 1)
 ).map(
     lambda t: {
         "categories": t[0],
@@ -200,7 +186,8 @@ def test_delta_is_just_above_inclusion_and_exclusion_by_power_series(
     row["gamma"] = float(special.betaincinv(k_eta, k - k_eta, target / n))
     reference = by_power_series(**row)
     assert reference.rel_accuracy_bits() > 60
-    assert just_above(paper.delta(**row), float(reference), 2e-7)
+    truth = float(reference)
+    assert truth * (1 - 1e-15) <= paper.delta(**row) <= truth * (1 + 2e-7)
 
 
 @pytest.mark.parametrize(
@@ -226,10 +213,10 @@ def test_delta_of_three_categories_is_a_one_dimensional_integral(
 
 @pytest.mark.parametrize("gamma", [1e-9, 1e-7])
 def test_the_integral_agrees_with_the_closed_forms_where_those_pinch_delta(gamma: float) -> None:
-    vertex = Vertex.of(20.6, 5, 0.073, gamma)
+    vertex = exactly.Vertex.of(20.6, 5, 0.073, gamma)
     lower, upper = vertex.sandwich()
-    line = _Line.through(vertex)
-    integral = float(_integral(vertex, line).mid())
+    line = exactly._Line.through(vertex)
+    integral = float(exactly._integral(vertex, line).mid())
     assert float(upper - lower) < 1e-5 * float(lower)
     assert float(lower) - line.tail <= integral
     assert integral <= float(upper) * (1 + 1e-6)
@@ -240,17 +227,17 @@ def test_the_integral_agrees_with_the_closed_forms_where_those_pinch_delta(gamma
     [(6.1, 3, 0.2499, 0.1), (6.1, 4, 0.2499, 0.2), (2e4, 3, 0.2, 0.199), (60.0, 40, 0.025, 0.001)],
 )
 def test_the_tail_bound_covers_every_node(k: float, n: int, eta: float, gamma: float) -> None:
-    vertex = Vertex.of(k, n, eta, gamma)
-    line = _Line.through(vertex)
-    heights, rest = _tails(vertex, line.c, line.step)
+    vertex = exactly.Vertex.of(k, n, eta, gamma)
+    line = exactly._Line.through(vertex)
+    heights, rest = exactly._tails(vertex, line.c, line.step)
     pieces = -np.diff(rest)
     seen = np.flatnonzero(pieces > 1e-12 * rest[0])[::40]
     assert len(seen) > 5
     for i in seen:
         with ctx.workprec(128):
             s = acb(line.c, heights[i])
-            node = _difference(vertex, s) * (-vertex.k * (s / line.c).log()).exp()
-            node *= _prefactor(vertex, line.c) / arb.pi()
+            node = exactly._difference(vertex, s) * (-vertex.k * (s / line.c).log()).exp()
+            node *= exactly._prefactor(vertex, line.c) / arb.pi()
             assert node.abs_upper() * (heights[i + 1] - heights[i]) < pieces[i]
 
 

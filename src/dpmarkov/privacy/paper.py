@@ -144,10 +144,11 @@ def delta(
     gamma : float
         Threshold that defines Omega_1, in (0, 1/(n-1)].
     method : {"exact", "bound", "monte-carlo"}
-        ``"exact"``: never below the truth and at most 1e-6 above it, relatively, in
-        milliseconds. ``"bound"``: the closed-form union bound, rounded up. ``"monte-carlo"``: the
-        paper's estimate, an ordinary simulation that may fall on either side of the truth: for
-        studies, never for a guarantee.
+        ``"exact"``: never below the truth and at most 1e-6 above it, relatively, mostly in
+        milliseconds (the bound, if ``k eta > 1e8`` or ``k > 1e15``).
+        ``"bound"``: the closed-form union bound, rounded up.
+        ``"monte-carlo"``: the paper's estimate, an ordinary simulation that may fall on either
+        side of the truth: for studies, never for a guarantee.
     samples : int
         Number of simulated rows (``"monte-carlo"`` only).
     rng : numpy.random.Generator, optional
