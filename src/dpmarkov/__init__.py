@@ -1,3 +1,69 @@
-"""Publish Markov chains from sensitive event data with differential privacy."""
+"""Publish Markov chains from sensitive event data with differential privacy.
+
+Count, privatize, use::
+
+    import dpmarkov as dpm
+
+    space = dpm.StateSpace(["home", "work", "shop"])
+    counts = dpm.TransitionCounts.from_dense(matrix, space)       # sensitive
+    release = dpm.release(counts, epsilon=1, delta=1e-6, unit="transition")
+    release.chain.stationary_distribution()                       # public
+    print(release.guarantee)
+
+Names are imported when they are first used, so that ``import dpmarkov`` stays light.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "DpmarkovError",
+    "Guarantee",
+    "InfeasibleError",
+    "MarkovChain",
+    "Release",
+    "StateSpace",
+    "TransitionCounts",
+    "accuracy",
+    "load",
+    "mechanisms",
+    "privacy",
+    "release",
+]
+
+if TYPE_CHECKING:
+    from dpmarkov import accuracy, mechanisms, privacy
+    from dpmarkov.artefact import Release
+    from dpmarkov.chain import MarkovChain
+    from dpmarkov.counts import TransitionCounts
+    from dpmarkov.errors import DpmarkovError, InfeasibleError
+    from dpmarkov.files import load
+    from dpmarkov.guarantee import Guarantee
+    from dpmarkov.privatize import release
+    from dpmarkov.states import StateSpace
+
+_HOMES = {
+    "DpmarkovError": "errors",
+    "Guarantee": "guarantee",
+    "InfeasibleError": "errors",
+    "MarkovChain": "chain",
+    "Release": "artefact",
+    "StateSpace": "states",
+    "TransitionCounts": "counts",
+    "load": "files",
+    "release": "privatize",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f"dpmarkov.{_HOMES[name]}"), name)
+    if name in __all__:
+        return import_module(f"dpmarkov.{name}")
+    raise AttributeError(f"module 'dpmarkov' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Label", "StateSpace"]
 
 Label = str | int | tuple[Any, ...]
+_Number = TypeVar("_Number", np.int64, np.float64)
 _ONE_ROW: tuple[Label, ...] = ("all",)
 
 
@@ -184,14 +185,14 @@ class StateSpace:
 
     # -- flat arrays to rows ---------------------------------------------------------------
 
-    def row_sums(self, cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def row_sums(self, cells: npt.NDArray[_Number]) -> npt.NDArray[_Number]:
         """Sum a flat array of cells over each row."""
         if self._compressed is None:
-            sums: npt.NDArray[Any] = cells.reshape(self.shape).sum(axis=1)
+            sums: npt.NDArray[_Number] = cells.reshape(self.shape).sum(axis=1)
             return sums
         return np.add.reduceat(cells, self.row_starts[:-1])
 
-    def spread(self, per_row: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def spread(self, per_row: npt.NDArray[_Number]) -> npt.NDArray[_Number]:
         """Repeat one value per row over the cells of that row."""
         return np.repeat(per_row, self.row_sizes)
 

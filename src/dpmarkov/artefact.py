@@ -1,0 +1,180 @@
+"""The release as others see it: probabilities, guarantee and parameters, and nothing else.
+
+A `Release` holds public values only, so whatever is computed from it is post-processing. This
+module knows no counts: it can be used, and its files read, where the sensitive data never were.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpmarkov.errors import DpmarkovError
+from dpmarkov.guarantee import Guarantee
+from dpmarkov.states import Label, StateSpace
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from dpmarkov.chain import MarkovChain
+
+__all__ = ["Release"]
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """Private rows with their guarantee.
+
+    Made by `dpmarkov.release` or read by `dpmarkov.load`; there is seldom a reason to make one by
+    hand.
+
+    Parameters
+    ----------
+    space : StateSpace
+        The declared states and feasible transitions.
+    probabilities : array of float
+        Private transition probabilities aligned with the support, all above zero.
+    guarantee : Guarantee
+        What is promised.
+    mechanism : str
+        The mechanism that drew the noise: ``"dirichlet"``.
+    prior : float
+        The pseudo-counts m: every feasible cell drew Gamma(r (count + m)), where the rate r is
+        the guarantee's.
+    debiased : bool
+        Whether the prior was taken out again and the rows projected to positive ones.
+    touched : int
+        How many cells the projection left at its floor.
+    row_totals : array of int, optional
+        How many transitions leave each origin; public under the unit `destination`, else absent.
+    private_counts : array of float, optional
+        Unbiased private counts aligned with the support (unit `transition`); some are below
+        zero. Their variance is (count + m) / r.
+    weak_rows : tuple of labels
+        Origins without data, or with so few that their noise outweighs them: the row is all or
+        mostly prior.
+
+    Raises
+    ------
+    DpmarkovError
+        If the values do not fit together.
+    """
+
+    space: StateSpace
+    probabilities: Floats
+    guarantee: Guarantee
+    mechanism: str
+    prior: float
+    debiased: bool
+    touched: int
+    row_totals: npt.NDArray[np.int64] | None
+    private_counts: Floats | None
+    weak_rows: tuple[Label, ...]
+
+    def __post_init__(self) -> None:
+        _check_rows(self.space, self.probabilities)
+        _check_shape("private_counts", self.private_counts, self.space.n_cells)
+        _check_shape("row_totals", self.row_totals, self.space.shape[0])
+        if self.row_totals is not None and self.guarantee.unit != "destination":
+            raise DpmarkovError("row totals are public under the unit 'destination' only")
+        if self.private_counts is not None and self.guarantee.unit == "destination":
+            raise DpmarkovError("private counts are covered by the unit 'transition' only")
+        for array in (self.probabilities, self.row_totals, self.private_counts):
+            if array is not None:
+                array.flags.writeable = False
+
+    @property
+    def matrix(self) -> Any:
+        """The private transition matrix: an array, or a SciPy sparse array on a sparse support."""
+        if self.space.is_complete:
+            return self.space.to_dense(self.probabilities)
+        return self.space.to_sparse(self.probabilities)
+
+    @cached_property
+    def chain(self) -> MarkovChain:
+        """The private Markov chain (square spaces only)."""
+        if self.space.kind != "square":
+            raise DpmarkovError(
+                f"a {self.space.kind} space is not a chain: use .rows, .matrix or .distribution"
+            )
+        from dpmarkov.chain import MarkovChain
+
+        return MarkovChain(self.matrix, self.space.labels)
+
+    @property
+    def distribution(self) -> dict[Label, float]:
+        """The private distribution of a single row, by category."""
+        if self.space.kind != "row":
+            raise DpmarkovError("this release has several rows: use .rows, .matrix or .chain")
+        return dict(zip(self.space.destinations, self.probabilities.tolist(), strict=True))
+
+    @cached_property
+    def rows(self) -> dict[Label, dict[Label, float]]:
+        """The private rows by label: origin to destination to probability, feasible ones only."""
+        destinations = [self.space.destinations[j] for j in self.space.columns.tolist()]
+        values, starts = self.probabilities.tolist(), self.space.row_starts.tolist()
+        return {
+            origin: dict(zip(destinations[a:b], values[a:b], strict=True))
+            for origin, a, b in zip(self.space.origins, starts[:-1], starts[1:], strict=True)
+        }
+
+    def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the release to a file, all of it or nothing.
+
+        Parameters
+        ----------
+        path : path
+            Ends in ``.json`` (for people) or ``.parquet`` (for big chains).
+        overwrite : bool
+            Whether a file of that name may be replaced.
+
+        Raises
+        ------
+        DpmarkovError
+            If the file exists, the ending is another, or it cannot be written.
+        """
+        from dpmarkov.files import save
+
+        save(self, path, overwrite=overwrite)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Release):
+            return NotImplemented
+        return all(
+            np.array_equal(mine, theirs) if isinstance(mine, np.ndarray) else mine == theirs
+            for mine, theirs in ((getattr(self, k), getattr(other, k)) for k in _FIELDS)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        promise = self.guarantee
+        return (
+            f"Release({repr(self.space)[len('StateSpace(') : -1]}; {self.mechanism}; "
+            f"epsilon={promise.epsilon:g}, delta={promise.delta:g}, unit={promise.unit!r})"
+        )
+
+
+_FIELDS = tuple(Release.__dataclass_fields__)
+
+
+def _check_rows(space: StateSpace, probabilities: Floats) -> None:
+    _check_shape("probabilities", probabilities, space.n_cells)
+    if not (np.all(probabilities > 0) and np.all(probabilities <= 1)):
+        raise DpmarkovError("probabilities must be above 0 and at most 1; the file was altered")
+    worst = float(np.max(np.abs(space.row_sums(probabilities) - 1)))
+    if not worst <= 1e-9:
+        raise DpmarkovError(
+            f"a row sums to 1 only within {worst:g}, not 1e-9; the file was altered"
+        )
+
+
+def _check_shape(name: str, values: npt.NDArray[Any] | None, size: int) -> None:
+    if values is not None and (values.shape != (size,) or not np.all(np.isfinite(values))):
+        raise DpmarkovError(f"{name} must be {size} finite numbers, not shape {values.shape}")

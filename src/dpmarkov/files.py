@@ -1,0 +1,290 @@
+"""Releases on disk: JSON for people, Parquet for big chains. Both round-trip exactly.
+
+Both hold a header (guarantee, mechanism, states) and the columns of the cells. A checksum covers
+all of it, and loading validates everything again, down to the claim that rate and mass give
+(epsilon, delta). A file appears under its name only when it is complete: it is written beside its
+place, flushed to disk and moved there. Nothing is pickled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpmarkov.artefact import Release
+from dpmarkov.errors import DpmarkovError
+from dpmarkov.guarantee import Guarantee
+from dpmarkov.states import Label, StateSpace
+
+__all__ = ["load", "save"]
+
+_FORMAT = "dpmarkov release"
+_VERSION = 1
+_META = b"dpmarkov"
+
+
+def save(release: Release, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Write a release to a file, all of it or nothing.
+
+    Parameters
+    ----------
+    release : Release
+        What to write.
+    path : path
+        Ends in ``.json`` or ``.parquet``.
+    overwrite : bool
+        Whether a file of that name may be replaced.
+    """
+    target = Path(path)
+    write = _by_suffix(target, {".json": _write_json, ".parquet": _write_parquet})
+    if target.exists() and not overwrite:
+        raise DpmarkovError(f"{target} exists; choose another name, or pass overwrite=True")
+    _atomically(target, lambda part: write(release, part))
+
+
+def load(path: str | os.PathLike[str]) -> Release:
+    """Read a release and check it.
+
+    Parameters
+    ----------
+    path : path
+        A file that `Release.save` wrote.
+
+    Returns
+    -------
+    Release
+
+    Raises
+    ------
+    DpmarkovError
+        If the file cannot be read, was altered, or claims more privacy than its rate gives.
+    """
+    source = Path(path)
+    read = _by_suffix(source, {".json": _read_json, ".parquet": _read_parquet})
+    try:
+        header, columns = read(source)
+    except FileNotFoundError:
+        raise DpmarkovError(f"there is no file {source}") from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DpmarkovError(f"{source} is not a release that can be read ({error})") from error
+    _check_header(source, header, columns)
+    try:
+        return _release(header, columns)
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise DpmarkovError(f"{source} is not a valid release: {error}") from error
+
+
+# -- what is written -------------------------------------------------------------------------
+
+Columns = dict[str, npt.NDArray[Any]]
+
+
+def _header(release: Release) -> dict[str, Any]:
+    promise, space = release.guarantee, release.space
+    totals = release.row_totals
+    return {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "guarantee": {
+            "in_words": str(promise),
+            "unit": promise.unit,
+            "epsilon": promise.epsilon,
+            "delta": promise.delta,
+            "rate": promise.rate,
+            "mass": promise.mass,
+            "conditions": list(promise.conditions),
+        },
+        "mechanism": {
+            "name": release.mechanism,
+            "prior": release.prior,
+            "debiased": release.debiased,
+            "touched": release.touched,
+        },
+        "states": {
+            "kind": space.kind,
+            "origins": list(space.origins) if space.kind == "rectangular" else None,
+            "destinations": list(space.destinations),
+            "complete": space.is_complete,
+        },
+        "row_totals": None if totals is None else totals.tolist(),
+        "weak_rows": list(release.weak_rows),
+    }
+
+
+def _columns(release: Release) -> Columns:
+    columns: Columns = {"probability": release.probabilities}
+    if release.private_counts is not None:
+        columns["private_count"] = release.private_counts
+    if not release.space.is_complete:
+        columns = {"row": release.space.rows, "column": release.space.columns, **columns}
+    return columns
+
+
+def _checksum(header: dict[str, Any], columns: Columns) -> str:
+    text = {key: value for key, value in header.items() if key != "checksum"}
+    digest = hashlib.sha256(json.dumps(text, sort_keys=True).encode())
+    for name in sorted(columns):
+        kind = "<f8" if columns[name].dtype.kind == "f" else "<i8"
+        digest.update(name.encode() + columns[name].astype(kind).tobytes())
+    return digest.hexdigest()
+
+
+def _release(header: dict[str, Any], columns: Columns) -> Release:
+    promise, mechanism = header["guarantee"], header["mechanism"]
+    totals = header["row_totals"]
+    counts = columns.get("private_count")
+    return Release(
+        space=_space(header["states"], columns),
+        probabilities=columns["probability"].astype(np.float64),
+        guarantee=Guarantee(
+            promise["unit"],
+            float(promise["epsilon"]),
+            float(promise["delta"]),
+            float(promise["rate"]),
+            float(promise["mass"]),
+            tuple(map(str, promise["conditions"])),
+        ),
+        mechanism=str(mechanism["name"]),
+        prior=float(mechanism["prior"]),
+        debiased=bool(mechanism["debiased"]),
+        touched=int(mechanism["touched"]),
+        row_totals=None if totals is None else np.array(totals, dtype=np.int64),
+        private_counts=None if counts is None else counts.astype(np.float64),
+        weak_rows=_labels(header["weak_rows"]),
+    )
+
+
+def _space(states: dict[str, Any], columns: Columns) -> StateSpace:
+    destinations = _labels(states["destinations"])
+    kind = states["kind"]
+    origins = _labels(states["origins"]) if kind == "rectangular" else destinations
+    support = None
+    if not states["complete"]:
+        from scipy.sparse import coo_array
+
+        rows, cols = columns["row"].astype(np.int64), columns["column"].astype(np.int64)
+        size = (1 if kind == "row" else len(origins), len(destinations))
+        support = coo_array((np.ones(rows.size, dtype=bool), (rows, cols)), shape=size)
+    if kind == "rectangular":
+        return StateSpace(origins=origins, destinations=destinations, support=support)
+    if kind == "row":
+        return StateSpace(categories=destinations, support=support)
+    return StateSpace(destinations, support=support)
+
+
+def _labels(listed: list[Any]) -> tuple[Label, ...]:
+    """Turn JSON's lists back into tuples."""
+    return tuple(_labels(x) if isinstance(x, list) else x for x in listed)
+
+
+def _check_header(source: Path, header: dict[str, Any], columns: Columns) -> None:
+    if header.get("format") != _FORMAT:
+        raise DpmarkovError(f"{source} is not a {_FORMAT}; give a file that Release.save wrote")
+    if header.get("version") != _VERSION:
+        raise DpmarkovError(
+            f"{source} has format version {header.get('version')!r} and this dpmarkov reads "
+            f"{_VERSION}; install a newer one"
+        )
+    if header.get("checksum") != _checksum(header, columns):
+        raise DpmarkovError(
+            f"{source} does not match its checksum: it was altered after it was written; "
+            "ask its publisher for the original"
+        )
+
+
+# -- the two formats ---------------------------------------------------------------------------
+
+
+def _write_json(release: Release, path: Path) -> None:
+    header, columns = _header(release), _columns(release)
+    header["checksum"] = _checksum(header, columns)
+    cells = {name: values.tolist() for name, values in columns.items()}
+    lines = [f'"{key}": {json.dumps(value, ensure_ascii=False)}' for key, value in header.items()]
+    lines += [f'"cells": {json.dumps(cells)}']
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+def _read_json(path: Path) -> tuple[dict[str, Any], Columns]:
+    header = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(header, dict):
+        raise ValueError("it holds no JSON object")
+    cells = header.pop("cells", {})
+    return header, {name: np.array(values) for name, values in cells.items()}
+
+
+def _write_parquet(release: Release, path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    header, columns = _header(release), _columns(release)
+    header["checksum"] = _checksum(header, columns)
+    space = release.space
+    named = {
+        "origin": pa.DictionaryArray.from_arrays(space.rows, _arrow_labels(space.origins)),
+        "destination": pa.DictionaryArray.from_arrays(
+            space.columns, _arrow_labels(space.destinations)
+        ),
+    }
+    table = pa.table({**named, **{name: pa.array(values) for name, values in columns.items()}})
+    table = table.replace_schema_metadata({_META: json.dumps(header).encode()})
+    pq.write_table(table, path)
+
+
+def _arrow_labels(labels: tuple[Label, ...]) -> Any:
+    """Labels as a column for people; loading takes them from the header."""
+    import pyarrow as pa
+
+    if len({type(label) for label in labels}) == 1 and not isinstance(labels[0], tuple):
+        return pa.array(labels)
+    return pa.array([str(label) for label in labels])
+
+
+def _read_parquet(path: Path) -> tuple[dict[str, Any], Columns]:
+    import pyarrow.parquet as pq
+
+    schema = pq.read_schema(path)
+    if _META not in (schema.metadata or {}):
+        raise ValueError("its metadata has no release header")
+    header = json.loads(schema.metadata[_META])
+    wanted = ["row", "column", "probability", "private_count"]
+    table = pq.read_table(path, columns=[name for name in wanted if name in schema.names])
+    return header, {name: table[name].to_numpy() for name in table.column_names}
+
+
+# -- paths ---------------------------------------------------------------------------------------
+
+
+def _by_suffix(path: Path, choices: dict[str, Any]) -> Any:
+    if path.suffix.lower() not in choices:
+        raise DpmarkovError(
+            f"{path} ends in {path.suffix!r}; releases are files that end in {' or '.join(choices)}"
+        )
+    return choices[path.suffix.lower()]
+
+
+def _atomically(target: Path, write: Callable[[Path], None]) -> None:
+    """Write beside the target, flush to disk, and move into place; or leave nothing behind."""
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        os.close(handle)
+    except OSError as error:
+        raise DpmarkovError(f"cannot write to {target.parent}: {error.strerror}") from error
+    part = Path(name)
+    try:
+        write(part)
+        with part.open("rb+") as file:
+            os.fsync(file.fileno())
+        part.chmod(0o644)
+        part.replace(target)
+    except OSError as error:
+        raise DpmarkovError(f"cannot write {target}: {error.strerror or error}") from error
+    finally:
+        part.unlink(missing_ok=True)
