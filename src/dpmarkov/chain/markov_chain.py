@@ -196,7 +196,7 @@ class MarkovChain:
         """
         if len(structure.closed_classes(self.transition_matrix)) > 1 or self.period > 1:
             return 1.0
-        return mixing.second_eigenvalue_modulus(self.transition_matrix)
+        return mixing.second_eigenvalue_modulus(self.transition_matrix, self._pi)
 
     def spectral_gap(self) -> float:
         """Return one less `second_eigenvalue_modulus`: the rate at which differences die out.

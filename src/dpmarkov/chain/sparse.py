@@ -36,9 +36,8 @@ if TYPE_CHECKING:
     Blocks = NDArray[np.float64]
 
 __all__ = [
-    "DENSE_STATES",
     "AccuracyWarning",
-    "leading_eigenvalues",
+    "second_eigenvalue",
     "sparse_stationary_distribution",
 ]
 
@@ -48,6 +47,7 @@ _LU_WIDTH = 1.5  # a band up to this times sqrt(n) is a plane lattice, whose fil
 _PROMISE = 1e-8
 _ROUNDINGS = 8.0  # c in the bound on what rounding does in the sparse LU
 _RESTARTS = 300  # of Arnoldi's method, 38 products each
+_GAP_ERROR = 1e-6  # to which a small gap is found; below, nothing is promised
 _TRIAL_STEPS, _FAST = 30, 0.8  # a random vector that shrinks so fast needs no eigenvalue
 _SAFE = 1e-290
 _U = float(np.finfo(np.float64).eps) / 2
@@ -104,30 +104,38 @@ def sparse_stationary_distribution(P: Any) -> Floats:
     return pi
 
 
-def leading_eigenvalues(P: Any, count: int, *, tolerance: float = 0.0) -> NDArray[np.complex128]:
-    """Return the eigenvalues of largest modulus, by Arnoldi's method.
+def second_eigenvalue(P: Any, pi: Floats, *, which: str = "LM", tolerance: float = 0.0) -> complex:
+    """Return the leading eigenvalue of the chain without its stationary distribution.
+
+    Arnoldi's method on ``x P - (x 1) pi``, which has every eigenvalue of P but the first one. So it
+    is told apart from one, even if it is one for all that floating point can say.
 
     Parameters
     ----------
     P : sparse matrix, shape (n, n)
         Transition probabilities.
-    count : int
-        How many.
+    pi : ndarray, shape (n,)
+        The stationary distribution.
+    which : {"LM", "LR"}
+        Leading by modulus, or by real part.
     tolerance : float
         Relative accuracy to stop at; zero is working precision.
 
     Returns
     -------
-    ndarray, shape (count,)
-        Largest modulus first.
+    complex
+        The eigenvalue.
 
     Raises
     ------
     DpmarkovError
         If the iteration does not converge.
     """
-    values: NDArray[np.complex128] = _arnoldi(P, count, "LM", tolerance)[0]
-    return values[np.argsort(-np.abs(values))]
+    from scipy.sparse.linalg import LinearOperator
+
+    T = sparse.csr_array(P.T)
+    rest: Any = LinearOperator(T.shape, matvec=lambda x: T @ x - x.sum() * pi, dtype=np.float64)
+    return complex(_arnoldi(rest, which, tolerance, _zero_sum(T.shape[0]))[0][0])
 
 
 def _narrow_order(P: Any) -> tuple[NDArray[np.int32], int]:
@@ -236,46 +244,51 @@ def _by_arnoldi(P: Any) -> Floats:
     """Take the eigenvector of the eigenvalue one, and judge it by its residual and the gap."""
     stay = sparse.diags_array(np.maximum(1 - P.sum(axis=1), 0))
     T = sparse.csr_array((P + stay).T)
-    _, vectors = _arnoldi(T.T, 1, "LR", 0.0)
-    x = vectors[:, 0].real
+    x = _arnoldi(T, "LR", 0.0, np.full(T.shape[0], 1.0))[1][:, 0].real
     x = T @ (x / x.sum())  # a step brings small entries to the accuracy of those they come from
     residual = np.abs(T @ x - x) + _U * x
-    _promise("Arnoldi's method", P.shape[0], _relative(residual, x) / max(_gap(T), _U))
+    _promise("Arnoldi's method", P.shape[0], _relative(residual, x) / max(_gap(T, x), _U))
     x = np.maximum(x, 0)
     return np.asarray(x / x.sum())
 
 
-def _gap(T: Any) -> float:
-    """Return about how far the other eigenvalues stay from one.
+def _gap(T: Any, pi: Floats) -> float:
+    """Return about how far the other eigenvalues stay from one; zero if that cannot be told.
 
     A random vector that sums to zero shrinks at the rate of the slowest of them. Where it does so
     fast it has told enough; Arnoldi's method would wait long for an eigenvalue among many.
     """
-    y = np.random.default_rng(0).standard_normal(T.shape[0])
-    y -= y.mean()
-    sizes = []
+    y, sizes = _zero_sum(T.shape[0]), []
     for _ in range(_TRIAL_STEPS):
         y = T @ y
         sizes.append(float(np.linalg.norm(y)))
     rate = float((sizes[-1] / sizes[_TRIAL_STEPS // 2]) ** (2 / _TRIAL_STEPS))
     if rate < _FAST:
         return 1 - rate
-    return 1 - float(np.sort(_arnoldi(T.T, 2, "LR", 1e-2)[0].real)[0])
+    try:
+        slowest = second_eigenvalue(T.T, pi, which="LR", tolerance=_GAP_ERROR).real
+        return max(1 - slowest - _GAP_ERROR, 0.0)
+    except DpmarkovError:
+        return 0.0
 
 
-def _arnoldi(P: Any, count: int, which: Any, tolerance: float) -> tuple[Any, Any]:
+def _zero_sum(n: int) -> Floats:
+    """Return a vector that has a part of every eigenvector but the first; the same each time."""
+    y = np.random.default_rng(0).standard_normal(n)
+    return np.asarray(y - y.mean())
+
+
+def _arnoldi(operator: Any, which: Any, tolerance: float, start: Floats) -> tuple[Any, Any]:
+    """Return the leading eigenvalue and its eigenvector, as arrays of one."""
     from scipy.sparse.linalg import ArpackNoConvergence, eigs
 
-    n = P.shape[0]
-    T = sparse.csr_array(P.T, dtype=np.float64)
-    v0 = np.full(n, 1 / n)
     try:
-        return eigs(T, k=count, which=which, ncv=40, tol=tolerance, v0=v0, maxiter=_RESTARTS)
+        return eigs(operator, k=1, which=which, ncv=40, tol=tolerance, v0=start, maxiter=_RESTARTS)
     except ArpackNoConvergence as error:
         raise DpmarkovError(
-            f"Arnoldi's method did not converge on the chain of {n:,} states within its "
-            f"{_RESTARTS} restarts. Merge states with lump(groups) until at most {DENSE_STATES:,} "
-            "are left, which are then solved without iterating"
+            f"Arnoldi's method did not converge on the sparse chain of {len(start):,} states "
+            f"within {_RESTARTS} restarts. Merge states with lump(groups) until at most "
+            f"{DENSE_STATES:,} are left, which are then solved without iterating"
         ) from error
 
 
