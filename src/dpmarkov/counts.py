@@ -288,7 +288,7 @@ def _check_known(positions: npt.NDArray[np.int64], what: str) -> None:
     unknown = np.flatnonzero(positions < 0)
     if unknown.size:
         raise DpmarkovError(
-            f"triple number {unknown[0]} has a {what} that is not declared (it is not shown, "
+            f"triple number {unknown[0]} has an undeclared {what} (it is not shown, "
             "because it may be sensitive); declare the state or leave the triple out"
         )
 

@@ -299,6 +299,8 @@ def _checked_labels(name: str, labels: Iterable[Label] | None) -> tuple[Label, .
     if labels is None or isinstance(labels, (str, bytes)):
         raise DpmarkovError(f"{name} must be a list of labels, not {labels!r}")
     checked = tuple(_plain(name, label) for label in labels)
+    if not checked:
+        raise DpmarkovError(f"{name} must not be empty")
     if len(set(checked)) != len(checked):
         seen: set[Label] = set()
         twice = next(x for x in checked if x in seen or seen.add(x))  # type: ignore[func-returns-value]

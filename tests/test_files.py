@@ -1,0 +1,201 @@
+"""Releases on disk: exact round trips, whole files or none, and nothing altered passes."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from strategies import any_counts
+
+import dpmarkov as dpm
+from dpmarkov import files
+
+TARGET = {"epsilon": 1.0, "delta": 1e-6}
+SUFFIXES = [".json", ".parquet"]
+
+
+@pytest.fixture
+def release():
+    space = dpm.StateSpace(["a<b>", "ü", "007"], support=np.ones((3, 3)) - np.eye(3) > 0)
+    counts = dpm.TransitionCounts(space, [10, 200, 3000, 4, 50, 600])
+    return dpm.release(counts, **TARGET, unit="destination")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@given(counts=any_counts())
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_round_trip_is_exact(suffix, counts, tmp_path):
+    for unit in ("destination", "transition"):
+        out = dpm.release(counts, **TARGET, unit=unit)
+        path = tmp_path / f"out{suffix}"
+        out.save(path, overwrite=True)
+        again = dpm.load(path)
+        assert again == out
+        assert again.guarantee == out.guarantee
+        assert again.space == out.space
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_labels_keep_their_types(suffix, tmp_path):
+    for labels in ([1, 2], ["1", "2"], [("s", 1), ("s", (2, "x"))], [1, "1"]):
+        space = dpm.StateSpace(origins=labels, destinations=labels)
+        out = dpm.release(dpm.TransitionCounts(space, [1, 2, 3, 4]), **TARGET, unit="transition")
+        out.save(tmp_path / f"out{suffix}", overwrite=True)
+        assert dpm.load(tmp_path / f"out{suffix}").space.origins == tuple(labels)
+
+
+def test_parquet_names_the_states_for_people(release, tmp_path):
+    import pyarrow.parquet as pq
+
+    release.save(tmp_path / "out.parquet")
+    table = pq.read_table(tmp_path / "out.parquet").to_pydict()
+    assert table["origin"][:2] == ["a<b>", "a<b>"]
+    assert table["destination"][:2] == ["ü", "007"]
+    assert table["probability"] == release.probabilities.tolist()
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_nothing_sensitive_is_in_the_file(suffix, tmp_path):
+    # counts that no noise would produce as text; under `transition` not even their totals
+    space = dpm.StateSpace(["x", "y"])
+    counts = dpm.TransitionCounts(
+        space, [123457, 765431, 998877, 113355], affected_rows=424242, states_from_data=False
+    )
+    path = tmp_path / f"out{suffix}"
+    dpm.release(counts, **TARGET, unit="transition").save(path)
+    text = path.read_bytes()
+    for number in (*counts.cells, *counts.row_totals, counts.total, 424242):
+        assert str(number).encode() not in text
+        assert np.float64(number).tobytes() not in text
+        assert np.int64(number).tobytes() not in text
+    dpm.release(counts, **TARGET, unit="destination").save(path, overwrite=True)
+    text = path.read_bytes()
+    for number in (*counts.cells, 424242):
+        assert str(number).encode() not in text
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_file_is_not_replaced_unless_told(suffix, release, tmp_path):
+    path = tmp_path / f"out{suffix}"
+    release.save(path)
+    with pytest.raises(dpm.DpmarkovError, match="exists; choose another name"):
+        release.save(path)
+    release.save(path, overwrite=True)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_interrupted_writing_leaves_the_old_file_and_no_other(
+    suffix, release, tmp_path, monkeypatch
+):
+    path = tmp_path / f"out{suffix}"
+    release.save(path)
+    before = path.read_bytes()
+
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(dpm.DpmarkovError, match=r"cannot write .*No space left"):
+        release.save(path, overwrite=True)
+    monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        release.save(path, overwrite=True)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+
+def test_paths_that_cannot_be_are_named(release, tmp_path):
+    with pytest.raises(
+        dpm.DpmarkovError, match=r"ends in '\.csv'; releases .* \.json or \.parquet"
+    ):
+        release.save(tmp_path / "out.csv")
+    with pytest.raises(dpm.DpmarkovError, match="cannot write to"):
+        release.save(tmp_path / "absent" / "out.json")
+    with pytest.raises(dpm.DpmarkovError, match="there is no file"):
+        dpm.load(tmp_path / "absent.json")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_files_of_another_kind_are_refused(suffix, tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = tmp_path / f"other{suffix}"
+    path.write_text("[1, 2]")
+    with pytest.raises(dpm.DpmarkovError, match="not a release that can be read"):
+        dpm.load(path)
+    if suffix == ".json":
+        path.write_text("{}")
+    else:
+        pq.write_table(pa.table({"x": [1]}), path)
+    with pytest.raises(dpm.DpmarkovError, match="not a"):
+        dpm.load(path)
+
+
+def _altered(path, change, *, sign):
+    header = json.loads(path.read_text())
+    change(header)
+    if sign:  # as someone would who knows how the checksum is made
+        cells = header.pop("cells")
+        columns = {name: np.array(values) for name, values in cells.items()}
+        header["checksum"] = files._checksum(header, columns)
+        header["cells"] = cells
+    path.write_text(json.dumps(header))
+
+
+ALTERATIONS = {
+    "a stronger claim": (lambda h: h["guarantee"].update(epsilon=0.5), "that is claimed"),
+    "another unit": (lambda h: h["guarantee"].update(unit="user"), "unit must be one of"),
+    "a negative probability": (
+        lambda h: h["cells"]["probability"].__setitem__(0, -0.1),
+        "above 0 and at most 1",
+    ),
+    "a row that does not sum to one": (
+        lambda h: h["cells"]["probability"].__setitem__(0, 0.9),
+        "sums to 1 only within",
+    ),
+    "a missing cell": (lambda h: h["cells"]["probability"].pop(), "probabilities must be 6 finite"),
+    "a doubled label": (
+        lambda h: h["states"].update(destinations=["x", "x", "y"]),
+        "'x' stands twice",
+    ),
+    "a missing field": (lambda h: h.pop("mechanism"), "mechanism"),
+    "totals that are not public": (
+        lambda h: h["guarantee"].update(unit="transition", epsilon=5.0),
+        "row totals are public",
+    ),
+    "counts that are not covered": (
+        lambda h: h["cells"].update(private_count=[1.0] * 6),
+        "private counts are covered",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ALTERATIONS)
+@pytest.mark.parametrize("sign", [False, True])
+def test_an_altered_file_is_refused(name, sign, release, tmp_path):
+    change, message = ALTERATIONS[name]
+    release.save(tmp_path / "out.json")
+    _altered(tmp_path / "out.json", change, sign=sign)
+    expected = message if sign else "does not match its checksum"
+    with pytest.raises(dpm.DpmarkovError, match=expected):
+        dpm.load(tmp_path / "out.json")
+
+
+def test_a_newer_format_asks_for_a_newer_version(release, tmp_path):
+    release.save(tmp_path / "out.json")
+    _altered(tmp_path / "out.json", lambda h: h.update(version=2), sign=True)
+    with pytest.raises(dpm.DpmarkovError, match="version 2 and this dpmarkov reads 1"):
+        dpm.load(tmp_path / "out.json")
+
+
+def test_releases_are_compared_by_value(release, tmp_path):
+    release.save(tmp_path / "out.json")
+    again = dpm.load(tmp_path / "out.json")
+    assert again == release
+    assert again != "a release"
+    with pytest.raises(ValueError, match="read-only"):
+        again.probabilities[0] = 0.5
