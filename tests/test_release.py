@@ -160,7 +160,7 @@ def test_the_paper_s_setting_prints_its_condition_and_refuses_other_data():
     out = dpm.release(grades, **TARGET, unit="destination", assume_floor=0.15)
     assert out.prior == 0
     assert out.guarantee.mass == 1470
-    assert "share of at least 0.15" in str(out.guarantee)
+    assert "share of at least 0.15" in " ".join(str(out.guarantee).split())
     assert sum(out.distribution.values()) == pytest.approx(1)
     with pytest.raises(dpm.DpmarkovError, match="outside the bordered simplex") as error:
         dpm.release(grades, **TARGET, unit="destination", assume_floor=0.16)
@@ -263,9 +263,9 @@ def test_a_guarantee_in_words_never_rounds_its_factor_down():
         words = str(out.guarantee)
         assert f"({epsilon:g}, 1e-06)-differentially private" in words
         assert "'destination'" in words
-        assert "no matter" not in words
+        assert max(map(len, words.splitlines())) <= 88
         if epsilon < 700:
-            factor = float(words.split(f"e^{epsilon:g} = ")[1].split()[0])
+            factor = float(" ".join(words.split()).split(f"e^{epsilon:g} = ")[1].split()[0])
             assert np.exp(epsilon) <= factor <= np.exp(epsilon) * 1.01
 
 

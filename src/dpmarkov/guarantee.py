@@ -8,6 +8,7 @@ the claim: ``guarantee.profile(guarantee.epsilon) <= guarantee.delta`` for the c
 from __future__ import annotations
 
 from dataclasses import dataclass
+from textwrap import fill
 from typing import Any, overload
 
 import numpy as np
@@ -109,7 +110,7 @@ class Guarantee:
             "It holds under these conditions:",
             *(f"  * {condition}" for condition in self.conditions),
         ]
-        return "\n".join(lines)
+        return "\n".join(fill(line, 88, subsequent_indent="    " * (line[0] == " ")) for line in lines)
 
 
 def _factor(epsilon: float) -> str:
