@@ -179,12 +179,13 @@ FALSE_ALARM = (
 )
 
 
+@pytest.mark.parametrize(("steps", "walkers"), [(20, 20_000), (40_000, 2)])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_walkers_step_with_the_probabilities_of_their_row(form):
+def test_walkers_step_with_the_probabilities_of_their_row(form, steps, walkers):
     rng = np.random.default_rng(11)
     P = random_chain(rng, 12, 0.4)
-    paths = MarkovChain(form(P)).simulate(20, walkers=20_000, rng=rng)
-    assert paths.shape == (20_000, 21)
+    paths = MarkovChain(form(P)).simulate(steps, walkers, rng=rng)
+    assert paths.shape == (walkers, steps + 1)
     seen = np.zeros((12, 12))
     np.add.at(seen, (paths[:, :-1], paths[:, 1:]), 1)
     assert (seen[P == 0] == 0).all()

@@ -9,6 +9,7 @@ parallel. Rows keep their positive entries only, so that an impossible step is n
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +21,15 @@ from dpmarkov.chain.validation import is_sparse
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    Floats = NDArray[np.float64]
     Indices = NDArray[np.intp]
 
 __all__ = ["evolve", "walk"]
 
+_FEW = 16  # walkers up to which each is better off alone
 
-def evolve(P: Any, x: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
+
+def evolve(P: Any, x: Floats, steps: int) -> Floats:
     """Return ``x P^steps``, by powers of P where that is less work than step by step.
 
     Examples
@@ -70,6 +74,11 @@ def walk(P: Any, start: Indices, steps: int, rng: np.random.Generator) -> Indice
     rows.eliminate_zeros()
     first, last = rows.indptr[:-1], rows.indptr[1:] - 1
     up_to = _cumulative(rows)
+    if len(start) <= _FEW:
+        walkers = [
+            _walk_alone(rows.indices, up_to, first, last, at, rng.random(steps)) for at in start
+        ]
+        return np.array(walkers, dtype=np.intp)
     paths = np.empty((steps + 1, len(start)), dtype=np.intp)
     paths[0] = start
     for now, then in pairwise(paths):
@@ -78,7 +87,19 @@ def walk(P: Any, start: Indices, steps: int, rng: np.random.Generator) -> Indice
     return np.ascontiguousarray(paths.T)
 
 
-def _cumulative(rows: Any) -> NDArray[np.float64]:
+def _walk_alone(
+    destination: Any, up_to: Floats, first: Any, last: Any, at: int, uniforms: Floats
+) -> list[int]:
+    """Walk by plain bisection: for a single walker an array's overhead is most of the work."""
+    path = [int(at)]
+    for u in uniforms.tolist():
+        end = last[at]
+        at = destination[bisect_right(up_to, u * up_to[end], first[at], end)]
+        path.append(int(at))
+    return path
+
+
+def _cumulative(rows: Any) -> Floats:
     """Return the running sums of each row, added up within the row alone."""
     up_to = np.empty_like(rows.data)
     sizes = np.diff(rows.indptr)
@@ -88,7 +109,7 @@ def _cumulative(rows: Any) -> NDArray[np.float64]:
     return np.asarray(up_to)
 
 
-def _search(up_to: NDArray[np.float64], drawn: NDArray[np.float64], low: Any, high: Any) -> Any:
+def _search(up_to: Floats, drawn: Floats, low: Any, high: Any) -> Any:
     """Return the first place in each walker's row whose running sum exceeds what was drawn."""
     low, high = low.copy(), high.copy()
     for _ in range(int((high - low).max(initial=0)).bit_length()):
