@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.csv
@@ -46,24 +45,20 @@ def engines(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Hand]:
     folder = tmp_path_factory.mktemp("rows")
     connection = duckdb.connect()
     return {
-        "csv": lambda rows: _csv(rows, folder / "rows.csv"),
         "csv.gz": lambda rows: _csv(rows, folder / "rows.csv.gz"),
-        "tsv": lambda rows: _csv(rows, folder / "rows.tsv", "\t"),
         "parquet": lambda rows: _parquet(rows, folder / "rows.parquet"),
         "json lines": lambda rows: _json(rows, folder / "rows.jsonl"),
         "duckdb relation": connection.from_arrow,
         "pandas": lambda rows: rows.to_pandas(integer_object_nulls=True),
-        "pandas of arrow": lambda rows: rows.to_pandas(types_mapper=pd.ArrowDtype),
         "polars": pl.from_arrow,
         "polars lazy": lambda rows: pl.from_arrow(rows).lazy(),
         "pyarrow": lambda rows: rows,
     }
 
 
-def _csv(rows: Rows, path: Path, delimiter: str = ",") -> Path:
-    options = pa.csv.WriteOptions(delimiter=delimiter)
+def _csv(rows: Rows, path: Path) -> Path:
     with pa.output_stream(path) as file:  # compresses by suffix
-        pa.csv.write_csv(rows, file, options)
+        pa.csv.write_csv(rows, file)
     return path
 
 

@@ -25,7 +25,7 @@ def transitions(rows: list[Row], states: list[Any], other: Any = None) -> tuple[
             "count" in row and (row["count"] is None or row["count"] < 0)
         )
         undeclared = any(row[x] not in states for x in ("origin", "destination"))
-        affected += undeclared + unusable if unusable != undeclared else int(unusable) * 2
+        affected += undeclared or unusable
         i, j = (code(row[x], states, other) for x in ("origin", "destination"))
         if i >= 0 and j >= 0 and not unusable:
             found.append((row.get("user"), i, j, row.get("count", 1)))
@@ -49,11 +49,13 @@ def steps(
             continue
         affected += row["state"] not in states
         tie = (row["tie"] is not None, row["tie"] or 0)
-        place = (row["time"], tie, code(row["state"], states, other))
+        place = (row["time"], tie, code(row["state"], states, None))
         paths[tuple(row[key] for key in keys)].append(place)
     found = []
     for path, events in paths.items():
         events.sort()
+        if other is not None:
+            events = [(t, tie, states.index(other) if i < 0 else i) for t, tie, i in events]
         for (t, _, i), (u, _, j) in pairwise(events):
             close = max_gap is None or u - t <= max_gap
             if i >= 0 and j >= 0 and close and not (drop_self and i == j):

@@ -2,104 +2,149 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
+import pytest
 import reference
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from dpmarkov.counting import count_paths
+from dpmarkov.counting import count_paths, count_transitions
 
 # Zero-padded, of other alphabets, differing in case or accent, of punctuation that files quote.
-ODD = [
-    "007",
-    "7",
-    "Zürich",
-    "zürich",
-    "Zu\u0308rich",
-    "東京",
-    'a "b"',
-    "c,d",
-    "e\tf",
-    "O'Hare",
-    "NA",
-]
-UNDECLARED = ["nowhere", "07", "zurich", "NULL", "nan"]
+ODD = ["007", "7", "Zürich", "zürich", "Zu\u0308rich", "東京", 'a "b"', "c,d", "e\tf", "O'H", "NA"]
+UNDECLARED = ["nowhere", "07", "zurich", "NULL", "nan", " 7"]
+NUMBERS = [7, 3, 0, 9, -5, 300]  # 300 does not fit the narrow integers of some columns
 START = datetime(2024, 3, 31, 1, 59)
 
-text = st.sampled_from(ODD) | st.sampled_from(UNDECLARED) | st.none()
-number = st.integers(-2, 9) | st.none()
+TEXT = st.sampled_from(ODD) | st.sampled_from(UNDECLARED) | st.none()
+NUMBER = st.sampled_from([7, 3, 0, 9, -5, 1, 2]) | st.none()
+SECONDS = st.integers(0, 5).map(lambda s: START + timedelta(seconds=20 * s))
+
+BOUNDS: dict[str, Any] = {"user": "user", "max_cells": 2, "max_per_cell": 2, "key": "k'1"}
+CATCH_ALL: dict[str, Any] = {"invalid": "other", "other": "NA"}
+SHORT_STEPS: dict[str, Any] = {"max_gap": timedelta(seconds=20), "drop_self": True}
 
 
 def events(state: st.SearchStrategy[Any]) -> st.SearchStrategy[list[dict[str, Any]]]:
     """Few entities and times, so that most events have one of equal time."""
-    seconds = st.integers(0, 5).map(lambda s: START + timedelta(seconds=20 * s))
-    event = st.fixed_dictionaries(
-        {
-            "entity": st.sampled_from(["x", "y", "z", "É"]) | st.none(),
-            "time": seconds | st.none(),
-            "tie": st.integers(0, 1) | st.none(),
-            "state": state,
-            "user": st.integers(1, 3) | st.none(),
-        }
-    )
-    return st.lists(event, max_size=40)
+    event = {
+        "entity": st.sampled_from(["x", "y", "z", "É"]) | st.none(),
+        "time": SECONDS | st.none(),
+        "tie": st.integers(0, 1) | st.none(),
+        "state": state,
+        "user": st.integers(1, 3) | st.none(),
+    }
+    return st.lists(st.fixed_dictionaries(event), min_size=1, max_size=60)
 
 
-def table(rows: list[dict[str, Any]], state: pa.DataType) -> pa.Table:
-    schema = {"entity": pa.string(), "time": pa.timestamp("us"), "tie": pa.int64(),
-              "state": state, "user": pa.int64()}  # fmt: skip
-    return pa.Table.from_pylist(rows, pa.schema(schema))
+def moves(state: st.SearchStrategy[Any]) -> st.SearchStrategy[list[dict[str, Any]]]:
+    move = {
+        "origin": state,
+        "destination": state,
+        "count": st.integers(-1, 5) | st.none(),
+        "user": st.sampled_from(["ann", "Bob", "7", "É"]) | st.none(),
+    }
+    return st.lists(st.fixed_dictionaries(move), min_size=1, max_size=60)
+
+
+def table(rows: list[dict[str, Any]], **types: pa.DataType) -> pa.Table:
+    known = {"entity": pa.string(), "time": pa.timestamp("us"), "tie": pa.int64(),
+             "count": pa.int32(), **types}  # fmt: skip
+    return pa.Table.from_pylist(rows, pa.schema([(name, known[name]) for name in rows[0]]))
 
 
 def check_paths(rows: list[dict[str, Any]], states: list[Any], data: Any, **asked: Any) -> None:
-    other, gap = asked.get("other"), asked.get("max_gap")
     bounds = {k: asked[k] for k in ("max_cells", "max_per_cell", "key") if k in asked}
-    found, affected = reference.steps(
-        rows, states, other, gap, asked.get("drop_self", False), by_user=bool(bounds)
-    )
+    other, gap, drop = (asked.get(name) for name in ("other", "max_gap", "drop_self"))
+    found, affected = reference.steps(rows, states, other, gap, bool(drop), by_user=bool(bounds))
     if bounds:
         found = reference.bounded(found, len(states), **bounds)
-    counts = count_paths(
-        data, entity="entity", time="time", state="state", tie_break="tie", states=states, **asked
-    )
+    asked = {"invalid": "drop", "tie_break": "tie", "states": states, **asked}
+    counts = count_paths(data, entity="entity", time="time", state="state", **asked)
     assert counts.cells.tolist() == reference.cells(found, len(states))
     assert counts.affected_rows == affected
 
 
-ASKED: list[dict[str, Any]] = [
-    {"invalid": "drop"},
-    {"invalid": "drop", "max_gap": timedelta(seconds=20), "drop_self": True},
-    {"invalid": "drop", "user": "user", "max_cells": 2, "max_per_cell": 1, "key": "k'1"},
-]
-# Shrinking takes minutes over so many engines, and the examples are small as they are.
-QUICK = settings(
-    max_examples=12,
-    phases=[Phase.explicit, Phase.generate],
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+def check_transitions(
+    rows: list[dict[str, Any]], states: list[Any], data: Any, **asked: Any
+) -> None:
+    bounds = {k: asked[k] for k in ("max_cells", "max_per_cell", "key") if k in asked}
+    used = {"origin", "destination"} | {c for c in ("user", "count") if c in asked}
+    rows = [{name: row[name] for name in used} for row in rows]
+    found, affected = reference.transitions(rows, states, asked.get("other"))
+    if bounds:
+        found = reference.bounded(found, len(states), **bounds)
+    asked = {"invalid": "drop", "states": states, **asked}
+    counts = count_transitions(data, origin="origin", destination="destination", **asked)
+    assert counts.cells.tolist() == reference.cells(found, len(states))
+    assert counts.affected_rows == affected
 
 
-@QUICK
-@given(rows=events(text), asked=st.sampled_from([*ASKED, {"invalid": "other", "other": "NA"}]))
+def few(examples: int) -> Callable[..., Any]:
+    """Try a few large examples: shrinking takes minutes over so many engines."""
+    return settings(
+        max_examples=examples,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    )
+
+
+@few(12)
+@given(rows=events(TEXT), asked=st.sampled_from([{}, SHORT_STEPS, BOUNDS, CATCH_ALL]))
 def test_paths_of_text_count_the_same_everywhere(
     engines: Any, rows: list[dict[str, Any]], asked: dict[str, Any]
 ) -> None:
-    for name, hand in engines.items():
-        if not rows and name == "json lines":
-            continue  # an empty file, which is refused
-        check_paths(rows, ODD, hand(table(rows, pa.string())), **asked)
+    for hand in engines.values():
+        check_paths(rows, ODD, hand(table(rows, state=pa.string(), user=pa.int64())), **asked)
 
 
-@QUICK
-@given(rows=events(number), asked=st.sampled_from([*ASKED, {"invalid": "other", "other": 9}]))
+@few(8)
+@given(rows=events(NUMBER), asked=st.sampled_from([SHORT_STEPS, BOUNDS, {**CATCH_ALL, "other": 9}]))
 def test_paths_of_integers_count_the_same_everywhere(
     engines: Any, rows: list[dict[str, Any]], asked: dict[str, Any]
 ) -> None:
-    states = [7, 3, 0, 9, 5, 1]
-    for name, hand in engines.items():
-        if not rows and name == "json lines":
-            continue
-        check_paths(rows, states, hand(table(rows, pa.int64())), **asked)
+    for hand in engines.values():
+        check_paths(rows, NUMBERS, hand(table(rows, state=pa.int8(), user=pa.int16())), **asked)
+
+
+@few(12)
+@given(
+    rows=moves(TEXT),
+    asked=st.sampled_from([{}, {"count": "count"}, CATCH_ALL, {**BOUNDS, **CATCH_ALL},
+                           {**BOUNDS, "count": "count"}]),
+)  # fmt: skip
+def test_transitions_count_the_same_everywhere(
+    engines: Any, rows: list[dict[str, Any]], asked: dict[str, Any]
+) -> None:
+    types = {name: pa.string() for name in ("origin", "destination", "user")}
+    for hand in engines.values():
+        check_transitions(rows, ODD, hand(table(rows, **types)), **asked)
+
+
+@pytest.mark.parametrize("asked", [SHORT_STEPS, {**BOUNDS, **CATCH_ALL}], ids=["steps", "users"])
+def test_spark_counts_paths_the_same(spark: Any, engines: Any, asked: dict[str, Any]) -> None:
+    @few(2)
+    @given(rows=events(TEXT))
+    def property_(rows: list[dict[str, Any]]) -> None:
+        rows = [row for row in rows for _ in range(2)]
+        data = table(rows, state=pa.string(), user=pa.int64())
+        for hand in (spark.createDataFrame, engines["pandas"], engines["polars"]):
+            check_paths(rows, ODD, hand(data), **asked)
+
+    property_()
+
+
+def test_spark_counts_transitions_the_same(spark: Any, engines: Any) -> None:
+    @few(1)
+    @given(rows=moves(NUMBER))
+    def property_(rows: list[dict[str, Any]]) -> None:
+        data = table(rows, origin=pa.int16(), destination=pa.int64(), user=pa.string())
+        for asked in ({}, {**BOUNDS, "count": "count"}):
+            for hand in (spark.createDataFrame, engines["pyarrow"]):
+                check_transitions(rows, NUMBERS, hand(data), **asked)
+
+    property_()

@@ -1,13 +1,13 @@
 """Rows to cells: which position of the support each row counts in, and which rows have none.
 
-Besides its labels a frame here carries numbers that are summed along: ``n`` (what is counted),
-``rows`` (how many rows of the user's that was), and for the curator ``undeclared`` and
-``unusable`` (how many of these rows had a label outside the declared ones, or a null where
-there must be a value). A code of -1 says: no such state, hence no cell.
+A label becomes its position among the declared ones, its *code*; a negative code says why there
+is none. So nothing but codes needs to travel through an engine's joins, windows and groups, and
+the curator's numbers of affected rows can be read off the counted codes at the end.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,24 @@ from dpmarkov.counting.engines import beside
 from dpmarkov.errors import DpmarkovError
 from dpmarkov.states import Label, StateSpace
 
-__all__ = ["Policy", "encoded", "judged", "located", "summed", "whole"]
+__all__ = [
+    "NO_PAIR",
+    "UNDECLARED",
+    "UNUSABLE",
+    "Policy",
+    "coded_unusable",
+    "encoded",
+    "judged",
+    "located",
+    "missing",
+    "sent",
+    "summed",
+    "whole",
+]
+
+UNDECLARED = -1  # a label that is null or not among the declared ones
+UNUSABLE = -2  # a row without a place: no entity, time, user or count
+NO_PAIR = -3  # a first event, or a step that is not wanted; nothing is amiss
 
 _LABEL = "declared_label"
 
@@ -71,6 +88,14 @@ class Policy:
                 f"({short.size} such states in all), which the catch-all needs; add it"
             )
 
+    def catch_all(self, space: StateSpace) -> tuple[int | None, int | None]:
+        """Code of the catch-all state as an origin and as a destination, if there is one."""
+        if self.other is None:
+            return None, None
+        (j,) = space.destination_positions([self.other]).tolist()
+        (i,) = (0,) if space.kind == "row" else space.origin_positions([self.other]).tolist()
+        return i, j
+
     def fallback(self, space: StateSpace) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Position of the transition from each origin to the catch-all."""
         m, _ = space.shape
@@ -95,7 +120,7 @@ def encoded(frame: nw.LazyFrame[Any], column: str, labels: tuple[Label, ...]) ->
     dtype = frame.collect_schema()[column]
     table = beside(frame, _codes(labels, dtype)).select(nw.col(_LABEL).cast(dtype), "code")
     joined = frame.join(table, how="left", left_on=column, right_on=_LABEL).drop(column)
-    return joined.with_columns(nw.col("code").fill_null(-1)).rename({"code": column})
+    return joined.with_columns(nw.col("code").fill_null(UNDECLARED)).rename({"code": column})
 
 
 def _codes(labels: tuple[Label, ...], dtype: nw.dtypes.DType) -> pa.Table:
@@ -108,23 +133,42 @@ def _codes(labels: tuple[Label, ...], dtype: nw.dtypes.DType) -> pa.Table:
     return pa.table({_LABEL: label, "code": code})
 
 
+def missing(frame: nw.LazyFrame[Any], *keys: str) -> nw.Expr:
+    """Whether a row lacks one of the keys (for a number also: is NaN)."""
+    schema = frame.collect_schema()
+    lacks = nw.lit(False)
+    for key in keys:
+        lacks = lacks | nw.col(key).is_null()
+        if schema[key].is_float():
+            lacks = lacks | nw.col(key).is_nan().fill_null(False)
+    return lacks
+
+
+def coded_unusable(frame: nw.LazyFrame[Any], column: str, lacks: nw.Expr) -> nw.LazyFrame[Any]:
+    """Write into a column of codes which rows have no place."""
+    code = nw.when(lacks).then(nw.lit(UNUSABLE, nw.Int32)).otherwise(nw.col(column))
+    return frame.with_columns(code.alias(column))
+
+
+def sent(column: str, instead: int | None) -> nw.Expr:
+    """Send undeclared labels to the catch-all, if there is one."""
+    code = nw.col(column)
+    if instead is None:
+        return code
+    return nw.when(code == UNDECLARED).then(nw.lit(instead, nw.Int32)).otherwise(code)
+
+
 def judged(
-    frame: nw.LazyFrame[Any], *columns: str, space: StateSpace, policy: Policy
+    frame: nw.LazyFrame[Any], reported: Sequence[str], space: StateSpace, policy: Policy
 ) -> nw.LazyFrame[Any]:
-    """Note the rows with a label that is not declared, and send them where the policy says."""
-    unknown = nw.any_horizontal(*(nw.col(name) < 0 for name in columns), ignore_nulls=True)
-    frame = frame.with_columns(undeclared=nw.when(unknown).then(nw.col("rows")).otherwise(whole(0)))
-    if policy.other is None:
-        return frame
-    (instead,) = space.destination_positions([policy.other]).tolist()
-    (origin,) = space.origin_positions([policy.other]).tolist()
+    """Read the numbers of affected rows off the codes, and apply the policy to the codes."""
+    lacks = nw.col("destination") == UNUSABLE
+    unknown = nw.any_horizontal(*(nw.col(c) == UNDECLARED for c in reported), ignore_nulls=True)
+    i, j = policy.catch_all(space)
     return frame.with_columns(
-        nw.when(nw.col(name) < 0)
-        .then(whole(origin if name == "origin" else instead))
-        .otherwise(nw.col(name))
-        .alias(name)
-        for name in columns
-    )
+        unusable=nw.when(lacks).then(nw.col("rows")).otherwise(whole(0)),
+        undeclared=nw.when(unknown & ~lacks).then(nw.col("rows")).otherwise(whole(0)),
+    ).with_columns(origin=sent("origin", i), destination=sent("destination", j))
 
 
 # -- codes to cells ------------------------------------------------------------------------
@@ -135,14 +179,17 @@ def located(frame: nw.LazyFrame[Any], space: StateSpace, policy: Policy) -> nw.L
 
     Adds ``infeasible``, the number of rows whose transition the support does not have.
     """
-    i, j = nw.col("origin"), nw.col("destination")
-    valid = (i >= 0) & (j >= 0)
+    valid = (nw.col("origin") >= 0) & (nw.col("destination") >= 0)
     if space.is_complete:
         return frame.with_columns(
-            position=nw.when(valid).then(i * space.shape[1] + j).otherwise(whole(-1)),
+            position=nw.when(valid).then(_flat(space)).otherwise(whole(-1)),
             infeasible=whole(0),
         ).drop("origin", "destination")
     return _looked_up(frame, space, policy, valid)
+
+
+def _flat(space: StateSpace) -> nw.Expr:
+    return nw.col("origin").cast(nw.Int64) * space.shape[1] + nw.col("destination")
 
 
 def _looked_up(
@@ -150,10 +197,9 @@ def _looked_up(
 ) -> nw.LazyFrame[Any]:
     flat = space.rows * space.shape[1] + space.columns
     cells = pa.table({"flat_cell": flat, "position": np.arange(flat.size)})
-    i, j = nw.col("origin"), nw.col("destination")
-    frame = frame.with_columns(
-        flat=nw.when(valid).then(i * space.shape[1] + j).otherwise(whole(-1))
-    ).join(beside(frame, cells), how="left", left_on="flat", right_on="flat_cell")
+    frame = frame.with_columns(flat=nw.when(valid).then(_flat(space)).otherwise(whole(-1))).join(
+        beside(frame, cells), how="left", left_on="flat", right_on="flat_cell"
+    )
     astray = (nw.col("flat") >= 0) & nw.col("position").is_null()
     frame = frame.with_columns(infeasible=nw.when(astray).then(nw.col("rows")).otherwise(whole(0)))
     return _rerouted(frame, space, policy).drop("origin", "destination", "flat")

@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
-import narwhals as nw
-
-from dpmarkov.counting.bounding import Bounds, bounded
-from dpmarkov.counting.cells import Policy, encoded, judged, located, summed, whole
-from dpmarkov.counting.declared import FROM_DATA, declared_space, label_role
-from dpmarkov.counting.engines import fetched
-from dpmarkov.counting.pairing import Gap, paired, placed
-from dpmarkov.counting.roles import Column
-from dpmarkov.counting.sources import opened
-from dpmarkov.counting.tally import Tally
+from dpmarkov.counting.bounding import Bounds
+from dpmarkov.counting.cells import Policy
+from dpmarkov.counting.pairing import Gap
+from dpmarkov.counting.question import Path, Question
 from dpmarkov.counts import TransitionCounts
 from dpmarkov.errors import DpmarkovError
-from dpmarkov.states import Label, StateSpace
+from dpmarkov.states import Label
 
 __all__ = ["count_categories", "count_paths", "count_transitions"]
 
 Invalid = Literal["error", "drop", "other"]
-_LARGEST = 2**53  # whole numbers up to here are exact in float64, also when an engine adds them
 
 
 def count_transitions(
@@ -97,7 +89,7 @@ def count_transitions(
     array([[0, 2],
            [1, 0]])
     """
-    return _Question(
+    return Question(
         data, database, states, support, (("origin", origin), ("destination", destination)),
         Policy(invalid, other), _bounds(user, max_cells, max_per_cell, key), user, count=count,
     ).answer()  # fmt: skip
@@ -141,7 +133,7 @@ def count_categories(
     >>> count_categories(grades, category="grade", categories=["A", "B", "F"]).cells
     array([2, 1, 0])
     """
-    return _Question(
+    return Question(
         data, database, categories, None, (("destination", category),),
         Policy(invalid, other), _bounds(user, max_cells, max_per_cell, key), user, count=count,
     ).answer()  # fmt: skip
@@ -170,8 +162,8 @@ def count_paths(
 
     Events of an entity are ordered by time; at equal times by the columns `tie_break` (nulls
     first, text by code points), and after that by the position of their state among the
-    declared states, so that every engine gives the same answer. An entity with a single event
-    is counted nowhere.
+    declared states (undeclared ones first), so that every engine gives the same answer. An
+    entity with a single event is counted nowhere.
 
     Under ``invalid="drop"`` an event with an undeclared state is not bridged: neither of its two
     pairs counts, and its neighbours make no pair. (To join across certain events, take them out
@@ -212,10 +204,10 @@ def count_paths(
            [0, 1]])
     """
     ties = (tie_break,) if isinstance(tie_break, str) else tuple(tie_break)
-    return _Question(
+    return Question(
         data, database, states, support, (("state", state),),
         Policy(invalid, other), _bounds(user, max_cells, max_per_cell, key), user,
-        path=_Path(entity, time, ties, max_gap, drop_self),
+        path=Path(entity, time, ties, max_gap, drop_self),
     ).answer()  # fmt: skip
 
 
@@ -230,153 +222,3 @@ def _bounds(
             "in both ways or not at all"
         )
     return Bounds(max_cells, max_per_cell, secrets.token_hex(16) if key is None else key)
-
-
-@dataclass(frozen=True)
-class _Path:
-    """How events make paths."""
-
-    entity: str
-    time: str
-    ties: tuple[str, ...]
-    max_gap: Gap | None
-    drop_self: bool
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        ties = (Column(name, f"tie_{n}", "order") for n, name in enumerate(self.ties))
-        return (Column(self.entity, "entity", "id"), Column(self.time, "time", "time"), *ties)
-
-
-@dataclass(frozen=True)
-class _Question:
-    """What is asked, of which data."""
-
-    data: Any
-    database: Any
-    states: Any
-    support: Any
-    labels: tuple[tuple[str, str], ...]
-    policy: Policy
-    bounds: Bounds | None
-    user: str | None
-    count: str | None = None
-    path: _Path | None = None
-
-    def answer(self) -> TransitionCounts:
-        """Count, and hold the policy against what was found."""
-        from_data = isinstance(self.states, str) and self.states == FROM_DATA
-        states = self._states_from_data() if from_data else self.states
-        space = declared_space(states, self.support, row=self._is_row)
-        if self.path and space.kind != "square":
-            raise DpmarkovError("paths need one set of states; give a list or a square StateSpace")
-        self.policy.check(space)
-        tally = self._tally(space)
-        tally.check(self.policy, [name for _, name in self.labels], self._other_names)
-        return TransitionCounts(
-            space,
-            tally.cells,
-            max_cells=self.bounds.max_cells if self.bounds else None,
-            max_per_cell=self.bounds.max_per_cell if self.bounds else None,
-            states_from_data=from_data,
-            affected_rows=tally.affected,
-        )
-
-    @property
-    def _is_row(self) -> bool:
-        return self.path is None and len(self.labels) == 1
-
-    @property
-    def _other_names(self) -> list[str]:
-        return [c.name for c in self._columns("label") if c.role in ("id", "time", "count")]
-
-    def _columns(self, role: Any) -> list[Column]:
-        columns = [Column(name, alias, role) for alias, name in self.labels]
-        columns += self.path.columns if self.path else ()
-        columns += [Column(self.user, "user", "id")] if self.user is not None else ()
-        columns += [Column(self.count, "count", "count")] if self.count is not None else ()
-        return columns
-
-    def _states_from_data(self) -> list[Label]:
-        found: set[Label] = set()
-        for alias, name in self.labels:
-            wanted = [Column(name, alias, "label")]
-            with opened(
-                self.data, wanted, lenient=self.policy.lenient, database=self.database
-            ) as source:
-                labels = source.frame.group_by(alias).agg(n=nw.len())
-                found |= set(fetched(labels)[alias].to_pylist())
-        return sorted(found - {None})
-
-    def _tally(self, space: StateSpace) -> Tally:
-        labels = {*space.destinations} if self._is_row else {*space.origins, *space.destinations}
-        columns = self._columns(label_role(tuple(labels)))
-        with opened(
-            self.data, columns, lenient=self.policy.lenient, database=self.database
-        ) as source:
-            pairs = self._pairs(source.frame, space)
-            if self.bounds is None:
-                table = fetched(_plain(pairs))
-                return Tally.of_pairs(table, space, self.policy, source.rejected())
-            cells = bounded(located(pairs, space, self.policy), self.bounds)
-            table = fetched(_plain(summed(cells, "position")))
-            return Tally.of_cells(table, space, source.rejected())
-
-    def _pairs(self, frame: nw.LazyFrame[Any], space: StateSpace) -> nw.LazyFrame[Any]:
-        pairs = self._steps(frame, space) if self.path else self._transitions(frame, space)
-        return pairs.with_columns(origin=nw.lit(0, nw.Int32)) if self._is_row else pairs
-
-    def _transitions(self, frame: nw.LazyFrame[Any], space: StateSpace) -> nw.LazyFrame[Any]:
-        names = [alias for alias, _ in self.labels]
-        if self.bounds:
-            frame = _weighed(placed(frame, ["user"]), self.count)
-        elif self.count:
-            frame = summed(_weighed(frame.with_columns(unusable=whole(0)), self.count), *names)
-        else:
-            frame = frame.group_by(*names).agg(n=nw.len().cast(nw.Int64))
-        for name in names:
-            frame = encoded(frame, name, space.origins if name == "origin" else space.destinations)
-        return judged(frame, *names, space=space, policy=self.policy) if self.bounds else frame
-
-    def _steps(self, frame: nw.LazyFrame[Any], space: StateSpace) -> nw.LazyFrame[Any]:
-        assert self.path is not None
-        within = ["entity", "user"] if self.bounds else ["entity"]
-        events = encoded(_weighed(placed(frame, [*within, "time"]), None), "state", space.origins)
-        pairs = paired(
-            judged(events, "state", space=space, policy=self.policy),
-            within=within,
-            ties=[column.alias for column in self.path.columns if column.role == "order"],
-            max_gap=self.path.max_gap,
-            drop_self=self.path.drop_self,
-        )
-        return pairs if self.bounds else summed(pairs, "origin", "destination")
-
-
-def _weighed(frame: nw.LazyFrame[Any], count: str | None) -> nw.LazyFrame[Any]:
-    """Say what each row counts for: one, or its count if that is usable."""
-    if count is None:
-        return frame.with_columns(n=whole(1), rows=whole(1))
-    n = nw.col("count")
-    usable = (~n.is_null()) & (n >= 0) & (n <= _LARGEST)
-    # Added up as float64, a total beyond 2^53 is refused later instead of wrapping around.
-    return frame.with_columns(
-        n=nw.when(usable).then(n.cast(nw.Float64)).otherwise(nw.lit(0.0)),
-        rows=whole(1),
-        unusable=nw.when(usable).then(nw.col("unusable")).otherwise(whole(1)),
-    )
-
-
-def _plain(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-    """Name the types of what comes back, for engines whose sums are wider."""
-    schema = frame.collect_schema()
-    types: dict[str, type[nw.dtypes.DType]] = {"origin": nw.Int32, "destination": nw.Int32}
-    if schema["n"].is_float():
-        types["n"] = nw.Float64
-    return frame.select(
-        nw.col(name).cast(types.get(name, nw.Int64)) for name in _FETCHED if name in schema
-    )
-
-
-_FETCHED = (
-    "origin", "destination", "position", "n", "rows", "undeclared", "unusable", "infeasible"
-)  # fmt: skip

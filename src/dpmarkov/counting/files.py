@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["embedded", "from_files", "rejected_lines"]
 
 # Leaves room for Python, its libraries and the reader's buffers below 1 GiB.
-MEMORY_LIMIT = "700MiB"
+MEMORY_LIMIT = "1GiB"
 _FORMATS = {
     ".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet",
     ".json": "json", ".jsonl": "json", ".ndjson": "json",
@@ -234,7 +234,9 @@ def _type_of_nulls(relation: duckdb.DuckDBPyRelation, column: Column) -> str:
         raise DpmarkovError(
             f"column {column.name!r} holds values of mixed types; write it with one type"
         )
-    return "BIGINT" if column.role in (*_PARSED_AS_INTEGER, "time", "order") else "VARCHAR"
+    if column.role == "time":
+        return "TIMESTAMP"
+    return "BIGINT" if column.role in (*_PARSED_AS_INTEGER, "order") else "VARCHAR"
 
 
 def _json_type(column: Column, detected: str) -> str:

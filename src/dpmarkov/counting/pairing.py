@@ -2,8 +2,9 @@
 
 Equal times leave the order of two events open, and engines fill that gap in their own ways.
 Here events are ordered by time, then by the declared tie-break columns (nulls first, text by
-code points), then by the position of their state among the declared states. Events that agree
-in all three are interchangeable, so the pairs are the same on every engine.
+code points), then by the position of their state among the declared states, undeclared ones
+first. Events that agree in all three are interchangeable, so the pairs are the same on every
+engine.
 
 An event whose state is not declared keeps its place in the path under the policy ``drop``: the
 pairs with it are left out, and its neighbours are *not* joined across it, since nobody went
@@ -18,24 +19,13 @@ from typing import Any
 
 import narwhals as nw
 
-from dpmarkov.counting.cells import whole
+from dpmarkov.counting.cells import NO_PAIR, coded_unusable, missing, sent
 from dpmarkov.counting.engines import on_one_clock
 from dpmarkov.errors import DpmarkovError
 
-__all__ = ["Gap", "paired", "placed"]
+__all__ = ["Gap", "paired"]
 
 Gap = timedelta | int | float
-
-
-def placed(frame: nw.LazyFrame[Any], keys: Sequence[str]) -> nw.LazyFrame[Any]:
-    """Mark rows that lack one of the keys (for a number also NaN) as unusable."""
-    schema = frame.collect_schema()
-    missing = nw.lit(False)
-    for key in keys:
-        missing = missing | nw.col(key).is_null()
-        if schema[key].is_float():
-            missing = missing | nw.col(key).is_nan().fill_null(False)
-    return frame.with_columns(unusable=nw.when(missing).then(whole(1)).otherwise(whole(0)))
 
 
 def paired(
@@ -45,13 +35,14 @@ def paired(
     ties: Sequence[str],
     max_gap: Gap | None,
     drop_self: bool,
+    catch_all: int | None,
 ) -> nw.LazyFrame[Any]:
     """Pair each event with the previous one of its path.
 
     Parameters
     ----------
     events : LazyFrame
-        With ``time``, a ``state`` that is encoded, and what `cells` carries along.
+        With ``time`` and a ``state`` that is a code.
     within : sequence of str
         The columns that tell paths apart.
     ties : sequence of str
@@ -60,19 +51,16 @@ def paired(
         The longest time between two events that still make a pair.
     drop_self : bool
         Whether pairs of equal states are left out.
+    catch_all : int, optional
+        The code that undeclared states will be sent to, which may make two states equal.
 
     Returns
     -------
     LazyFrame
-        With ``origin`` and ``destination`` in place of the state, one row per event; -1 where
-        there is no pair.
+        With ``origin`` and ``destination`` in place of the state, one row per event.
     """
-    # Unusable events get no state, whatever it was: they end up at either end of a path.
-    unusable = nw.col("unusable") > 0
-    events = events.with_columns(
-        state=nw.when(unusable).then(whole(-1)).otherwise(nw.col("state")),
-        undeclared=nw.when(unusable).then(whole(0)).otherwise(nw.col("undeclared")),
-    )
+    # An event without a place shares a path with nothing, or stands at its very beginning or end.
+    events = coded_unusable(events, "state", missing(events, *within, "time"))
     if max_gap is not None:
         events = on_one_clock(events, "time")
     order = ["time", *ties, "state"]
@@ -80,18 +68,13 @@ def paired(
     if max_gap is not None:
         before["earlier"] = nw.col("time").shift(1).over(*within, order_by=order)
     pairs = events.with_columns(**before).rename({"state": "destination"})
-    joined = nw.col("origin").fill_null(-1)
-    counted = _counted(pairs, max_gap, drop_self)
-    return pairs.with_columns(origin=nw.when(counted).then(joined).otherwise(whole(-1)))
-
-
-def _counted(pairs: nw.LazyFrame[Any], max_gap: Gap | None, drop_self: bool) -> nw.Expr:
     counted = ~nw.col("origin").is_null()
     if drop_self:
-        counted = counted & (nw.col("origin") != nw.col("destination"))
+        counted = counted & (sent("origin", catch_all) != sent("destination", catch_all))
     if max_gap is not None:
         counted = counted & (_elapsed(pairs.collect_schema()["time"], max_gap) <= max_gap)
-    return counted
+    nothing = nw.lit(NO_PAIR, nw.Int32)
+    return pairs.with_columns(origin=nw.when(counted).then(nw.col("origin")).otherwise(nothing))
 
 
 def _elapsed(dtype: nw.dtypes.DType, max_gap: Gap) -> nw.Expr:

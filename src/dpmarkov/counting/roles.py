@@ -71,7 +71,7 @@ def _typed(frame: nw.LazyFrame[Any], column: Column, dtype: nw.dtypes.DType) -> 
     accepted, names = _ACCEPTED[column.role]
     expression = nw.col(column.name)
     if _holds_nothing(frame, column.name, dtype):
-        expression = expression.cast(nw.String if nw.String in accepted else nw.Int64)
+        expression = expression.cast(_type_of_nulls(column.role))
     elif not isinstance(dtype, accepted):
         raise DpmarkovError(
             f"column {column.name!r} holds {_called(dtype)}, needed are {names}; {_way_out(dtype)}"
@@ -92,6 +92,12 @@ def _holds_nothing(frame: nw.LazyFrame[Any], name: str, dtype: nw.dtypes.DType) 
         "spark": lambda: native.schema[name].dataType,
     }[engine_of(frame)]()
     return str(kind) in ("NULL", '"NULL"', "Null", "NullType()")
+
+
+def _type_of_nulls(role: Role) -> type[nw.String] | type[nw.Int64] | nw.Datetime:
+    if role == "time":
+        return nw.Datetime("us")
+    return nw.Int64 if role in ("integer label", "order", "count") else nw.String
 
 
 def _called(dtype: nw.dtypes.DType) -> str:

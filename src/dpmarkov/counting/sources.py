@@ -133,9 +133,4 @@ def _arrow_column(frame: nw.DataFrame[Any], column: Column) -> pa.ChunkedArray |
         ) from None
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
-    if pa.types.is_null(array.type):
-        array = array.cast(pa.int64() if column.role in _NUMERIC else pa.string())
     return array
-
-
-_NUMERIC = ("integer label", "time", "order", "count")

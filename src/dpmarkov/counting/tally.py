@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dpmarkov.counting.cells import Policy
+from dpmarkov.counting.cells import UNDECLARED, UNUSABLE, Policy
 from dpmarkov.errors import DpmarkovError
 from dpmarkov.states import StateSpace
 
@@ -44,31 +44,38 @@ class Tally:
     def of_cells(cls, table: pa.Table, space: StateSpace, unparsable: int) -> Tally:
         """Lay cells that know their position out along the support."""
         positions, n = (table[name].to_numpy() for name in ("position", "n"))
-        cells = np.zeros(space.n_cells)
+        cells = np.zeros(space.n_cells, dtype=n.dtype)
         np.add.at(cells, positions[positions >= 0], n[positions >= 0])
-        reasons = {name: _sum(table, name) for name in _REASONS}
+        reasons = {name: int(table[name].to_numpy().sum()) for name in _REASONS}
         return cls(cells, **reasons, unparsable=unparsable)
 
     @classmethod
-    def of_pairs(cls, table: pa.Table, space: StateSpace, policy: Policy, unparsable: int) -> Tally:
+    def of_pairs(
+        cls,
+        table: pa.Table,
+        reported: Sequence[str],
+        space: StateSpace,
+        policy: Policy,
+        unparsable: int,
+    ) -> Tally:
         """Find the cells of pairs of codes and lay them out along the support.
 
-        The support is matched here and not on the engine: sorting the pairs by counting
-        (SciPy's CSR) takes 0.3 s for 5 million, a join with the support and the second GROUP BY
-        that it needs some thirty.
+        The support is matched here and not on the engine: sorting 5 million pairs by counting
+        (SciPy's CSR) takes 0.3 s, and a join with the support needs a second GROUP BY.
         """
         i, j, n = (table[name].to_numpy() for name in ("origin", "destination", "n"))
         rows = table["rows"].to_numpy() if "rows" in table.column_names else n
-        undeclared = _sum(table, "undeclared")
-        if "undeclared" not in table.column_names:
-            undeclared = int(rows[(i < 0) | (j < 0)].sum())
-            i, j = _sent(i, j, space, policy)
+        lacks = j == UNUSABLE
+        unknown = np.logical_or.reduce([table[name].to_numpy() == UNDECLARED for name in reported])
+        undeclared, unusable = int(rows[unknown & ~lacks].sum()), int(rows[lacks].sum())
+        i, j = (_sent(code, to) for code, to in zip((i, j), policy.catch_all(space), strict=True))
         counted = (i >= 0) & (j >= 0)
-        i, j, n, rows = (column[counted] for column in (i, j, n, rows))
+        if not counted.all():
+            i, j, n, rows = (column[counted] for column in (i, j, n, rows))
         cells, strays, infeasible = _matched(i, j, n, rows, space)
         if policy.other is not None and strays[0].size:
             np.add.at(cells, policy.fallback(space)[strays[0]], strays[1])
-        return cls(cells, undeclared, _sum(table, "unusable"), infeasible, unparsable)
+        return cls(cells, undeclared, unusable, infeasible, unparsable)
 
     @property
     def affected(self) -> int:
@@ -103,17 +110,8 @@ _Ints = npt.NDArray[np.int64]
 _Numbers = npt.NDArray[Any]
 
 
-def _sum(table: pa.Table, name: str) -> int:
-    return int(table[name].to_numpy().sum()) if name in table.column_names else 0
-
-
-def _sent(i: _Ints, j: _Ints, space: StateSpace, policy: Policy) -> tuple[_Ints, _Ints]:
-    """Send undeclared labels to the catch-all state, if there is one."""
-    if policy.other is None:
-        return i, j
-    origin = space.origin_positions([policy.other])
-    destination = space.destination_positions([policy.other])
-    return np.where(i < 0, origin, i), np.where(j < 0, destination, j)
+def _sent(code: _Ints, instead: int | None) -> _Ints:
+    return code if instead is None else np.where(code == UNDECLARED, instead, code)
 
 
 def _matched(
@@ -123,10 +121,10 @@ def _matched(
     sums = _by_row(n, i, j, space)
     row_of = np.repeat(np.arange(space.shape[0]), np.diff(sums.indptr))
     positions = space.cell_positions(row_of, sums.indices.astype(np.int64))
-    cells = np.zeros(space.n_cells)
+    cells = np.zeros(space.n_cells, dtype=n.dtype)
     feasible = positions >= 0
     cells[positions[feasible]] = sums.data[feasible]
-    of_rows = sums if rows is n else _by_row(rows, i, j, space)
+    of_rows = sums if np.shares_memory(rows, n) else _by_row(rows, i, j, space)
     infeasible = int(of_rows.data[~feasible].sum())
     return cells, (row_of[~feasible], sums.data[~feasible]), infeasible
 

@@ -1,0 +1,216 @@
+"""One question about one set of data: its columns, the steps in their order, and the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import pyarrow as pa
+
+from dpmarkov.counting.bounding import Bounds, bounded
+from dpmarkov.counting.cells import (
+    Policy,
+    coded_unusable,
+    encoded,
+    judged,
+    located,
+    missing,
+    summed,
+)
+from dpmarkov.counting.declared import FROM_DATA, declared_space, label_role
+from dpmarkov.counting.engines import fetched
+from dpmarkov.counting.pairing import Gap, paired
+from dpmarkov.counting.roles import Column, Role
+from dpmarkov.counting.sources import opened
+from dpmarkov.counting.tally import Tally
+from dpmarkov.counts import TransitionCounts
+from dpmarkov.errors import DpmarkovError
+from dpmarkov.states import Label, StateSpace
+
+__all__ = ["Path", "Question"]
+
+_LARGEST = 2**53  # whole numbers up to here are exact in float64, also when an engine adds them
+_FETCHED = (
+    "origin", "destination", "position", "n", "rows", "undeclared", "unusable", "infeasible"
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Path:
+    """How events make paths."""
+
+    entity: str
+    time: str
+    ties: tuple[str, ...]
+    max_gap: Gap | None
+    drop_self: bool
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of who, when and in which order."""
+        ties = (Column(name, f"tie_{n}", "order") for n, name in enumerate(self.ties))
+        return (Column(self.entity, "entity", "id"), Column(self.time, "time", "time"), *ties)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked, of which data.
+
+    Parameters
+    ----------
+    data, database, states, support
+        As the user gave them.
+    labels : tuple of (our name, the user's column)
+        Origin and destination; destination alone for a single row; or the state of events.
+    policy : Policy
+        What becomes of rows that have no cell.
+    bounds : Bounds, optional
+        How users are bounded; with `user`.
+    user, count : str, optional
+        The columns of the person and of how many transitions a row stands for.
+    path : Path, optional
+        How rows make paths; without it a row is a transition.
+    """
+
+    data: Any
+    database: Any
+    states: Any
+    support: Any
+    labels: tuple[tuple[str, str], ...]
+    policy: Policy
+    bounds: Bounds | None
+    user: str | None
+    count: str | None = None
+    path: Path | None = None
+
+    def answer(self) -> TransitionCounts:
+        """Count, and hold the policy against what was found."""
+        from_data = isinstance(self.states, str) and self.states == FROM_DATA
+        states = self._states_from_data() if from_data else self.states
+        space = declared_space(states, self.support, row=self._is_row)
+        if self.path and space.kind != "square":
+            raise DpmarkovError("paths need one set of states; give a list or a square StateSpace")
+        self.policy.check(space)
+        tally = self._tally(space)
+        tally.check(self.policy, [name for _, name in self.labels], self._names_of_keys)
+        return TransitionCounts(
+            space,
+            tally.cells,
+            max_cells=self.bounds.max_cells if self.bounds else None,
+            max_per_cell=self.bounds.max_per_cell if self.bounds else None,
+            states_from_data=from_data,
+            affected_rows=tally.affected,
+        )
+
+    # -- columns ---------------------------------------------------------------------------
+
+    @property
+    def _is_row(self) -> bool:
+        return self.path is None and len(self.labels) == 1
+
+    @property
+    def _names_of_keys(self) -> list[str]:
+        return [c.name for c in self._columns("label") if c.role in ("id", "time", "count")]
+
+    @property
+    def _coded(self) -> list[str]:
+        """The columns of codes in which an undeclared label is reported, once for each row."""
+        return ["destination"] if self.path else [alias for alias, _ in self.labels]
+
+    def _columns(self, role: Role) -> list[Column]:
+        columns = [Column(name, alias, role) for alias, name in self.labels]
+        columns += self.path.columns if self.path else ()
+        columns += [Column(self.user, "user", "id")] if self.user is not None else ()
+        columns += [Column(self.count, "count", "count")] if self.count is not None else ()
+        return columns
+
+    # -- reading ---------------------------------------------------------------------------
+
+    def _states_from_data(self) -> list[Label]:
+        found: set[Label] = set()
+        for alias, name in self.labels:
+            column = Column(name, alias, "label")
+            with opened(
+                self.data, [column], lenient=self.policy.lenient, database=self.database
+            ) as source:
+                labels = fetched(source.frame.group_by(alias).agg(n=nw.len()))
+                found |= set(labels[alias].to_pylist())
+        return sorted(found - {None})
+
+    def _tally(self, space: StateSpace) -> Tally:
+        labels = {*space.destinations} if self._is_row else {*space.origins, *space.destinations}
+        columns = self._columns(label_role(tuple(labels)))
+        with opened(
+            self.data, columns, lenient=self.policy.lenient, database=self.database
+        ) as source:
+            frame = self._pairs(source.frame, space)
+            if self.bounds:
+                frame = located(judged(frame, self._coded, space, self.policy), space, self.policy)
+                frame = summed(bounded(frame, self.bounds), "position")
+            table, unparsable = _run(frame), source.rejected()
+        if self.bounds:
+            return Tally.of_cells(table, space, unparsable)
+        return Tally.of_pairs(table, self._coded, space, self.policy, unparsable)
+
+    # -- counting --------------------------------------------------------------------------
+
+    def _pairs(self, frame: nw.LazyFrame[Any], space: StateSpace) -> nw.LazyFrame[Any]:
+        """Count pairs of codes, by user where users are bounded."""
+        if self.path:
+            frame = self._steps(frame, space, self.path)
+        elif self.bounds or self.count:
+            frame = self._weighed(self._encoded(frame, space))
+        else:  # the engine's own GROUP BY, and everything else on its few cells
+            grouped = frame.group_by(*self._coded).agg(n=nw.len().cast(nw.Int64))
+            return self._one_origin(self._encoded(grouped, space))
+        frame = self._one_origin(frame)
+        keys = ["user", "origin", "destination"] if self.bounds else ["origin", "destination"]
+        if self.count:
+            return frame.group_by(*keys).agg(nw.col("n").sum(), rows=nw.len().cast(nw.Int64))
+        counted = frame.group_by(*keys).agg(n=nw.len().cast(nw.Int64))
+        return counted.with_columns(rows=nw.col("n")) if self.bounds else counted
+
+    def _steps(self, frame: nw.LazyFrame[Any], space: StateSpace, path: Path) -> nw.LazyFrame[Any]:
+        return paired(
+            encoded(frame, "state", space.origins),
+            within=["entity", "user"] if self.bounds else ["entity"],
+            ties=[column.alias for column in path.columns if column.role == "order"],
+            max_gap=path.max_gap,
+            drop_self=path.drop_self,
+            catch_all=self.policy.catch_all(space)[0],
+        )
+
+    def _encoded(self, frame: nw.LazyFrame[Any], space: StateSpace) -> nw.LazyFrame[Any]:
+        for name in self._coded:
+            frame = encoded(frame, name, space.origins if name == "origin" else space.destinations)
+        return frame
+
+    def _one_origin(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+        return frame.with_columns(origin=nw.lit(0, nw.Int32)) if self._is_row else frame
+
+    def _weighed(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+        """Say what each row counts for, and mark the rows without a usable count or user."""
+        if self.bounds:
+            frame = coded_unusable(frame, "destination", missing(frame, "user"))
+        if self.count is None:
+            return frame
+        count = nw.col("count")
+        useless = count.is_null() | (count < 0) | (count > _LARGEST)
+        frame = coded_unusable(frame, "destination", useless)
+        # Added up as float64, a total beyond 2^53 is refused later instead of wrapping around.
+        weight = nw.when(useless).then(nw.lit(0.0)).otherwise(count.cast(nw.Float64))
+        return frame.with_columns(n=weight)
+
+
+def _run(frame: nw.LazyFrame[Any]) -> pa.Table:
+    """Fetch the counted cells, with the same types from every engine."""
+    schema = frame.collect_schema()
+    types: dict[str, Any] = {"origin": nw.Int32, "destination": nw.Int32}
+    if schema["n"].is_float():
+        types["n"] = nw.Float64
+    return fetched(
+        frame.select(
+            nw.col(name).cast(types.get(name, nw.Int64)) for name in _FETCHED if name in schema
+        )
+    )
