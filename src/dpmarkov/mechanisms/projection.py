@@ -49,10 +49,12 @@ def project(estimates: Floats, totals: Floats, space: StateSpace) -> tuple[Float
     """
     floors = _floors(totals, space.row_sizes)
     room = np.where(totals > 0, totals - floors * space.row_sizes, 0.0)
-    excess = estimates - space.spread(floors)
+    floor = space.spread(floors)
+    excess = estimates - floor
     kept = np.maximum(excess - space.spread(_thresholds(excess, room, space)), 0.0)
-    counts = kept + space.spread(floors)
-    return counts / space.spread(space.row_sums(counts)), int(np.count_nonzero(kept == 0))
+    counts = kept + floor
+    touched = int(np.count_nonzero(kept <= 1e-9 * floor))  # up to rounding of the threshold
+    return counts / space.spread(space.row_sums(counts)), touched
 
 
 def _floors(totals: Floats, sizes: npt.NDArray[np.int64]) -> Floats:
