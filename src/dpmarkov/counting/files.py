@@ -14,6 +14,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from glob import glob, has_magic
 from os import fspath
 from os.path import expanduser
@@ -164,7 +165,7 @@ def _shown(paths: Sequence[str]) -> str:
 def _parquet(
     connection: duckdb.DuckDBPyConnection, paths: list[str], columns: Sequence[Column], _: bool
 ) -> duckdb.DuckDBPyRelation:
-    return connection.sql(_call("read_parquet", paths))
+    return connection.sql(_call("read_parquet", paths, union_by_name=True))
 
 
 def _csv(
@@ -173,29 +174,51 @@ def _csv(
     columns: Sequence[Column],
     lenient: bool,
 ) -> duckdb.DuckDBPyRelation:
-    lines = {"store_rejects": lenient, "rejects_limit": 0} if lenient else {}
-    options = {"header": True, "delim": _delimiter(connection, paths, columns), **lines}
+    parts = [
+        _csv_of_one_header(connection, same, mark, columns, lenient)
+        for mark, same in _by_header(connection, paths, columns)
+    ]
+    return reduce(lambda one, other: one.union(other), parts)
+
+
+def _csv_of_one_header(
+    connection: duckdb.DuckDBPyConnection,
+    paths: list[str],
+    mark: str,
+    columns: Sequence[Column],
+    lenient: bool,
+) -> duckdb.DuckDBPyRelation:
+    rejects = {"store_rejects": True, "rejects_limit": 0} if lenient else {}
     text = {c.name: "VARCHAR" for c in columns if c.role in _READ_AS_TEXT}
-    relation = connection.sql(_call("read_csv", paths, **options, types=text))
+    call = _call("read_csv", paths, header=True, delim=mark, types=text, **rejects)
+    relation = connection.sql(call)
     types = dict(zip(relation.columns, map(str, relation.types), strict=True))
     return relation.project(", ".join(_parsed(c, types[c.name]) for c in _distinct(columns)))
 
 
-def _delimiter(
+def _by_header(
     connection: duckdb.DuckDBPyConnection, paths: list[str], columns: Sequence[Column]
-) -> str:
-    """Find the delimiter whose header has the columns that are wanted."""
-    headers = {
-        mark: connection.sql(
-            _call("read_csv", paths, header=True, delim=mark, all_varchar=True, store_rejects=True)
-        ).columns
-        for mark in _DELIMITERS
-    }
-    wanted = {column.name for column in columns}
-    for mark, header in headers.items():
-        if wanted <= set(header):
-            return mark
-    check_present(columns, max(headers.values(), key=len))
+) -> list[tuple[str, list[str]]]:
+    """Group files by delimiter and header, so that columns match by name and not by place."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for path in paths:
+        groups.setdefault(_header(connection, path, columns), []).append(path)
+    return [(mark, same) for (mark, *_), same in groups.items()]
+
+
+def _header(
+    connection: duckdb.DuckDBPyConnection, path: str, columns: Sequence[Column]
+) -> tuple[str, ...]:
+    """Find the delimiter whose header has the columns that are wanted, and that header."""
+    seen: list[list[str]] = []
+    for mark in _DELIMITERS:
+        # Rejects are stored so that a bad line near the top is no obstacle to the header.
+        options = {"header": True, "delim": mark, "all_varchar": True, "store_rejects": True}
+        header = connection.sql(_call("read_csv", [path], **options)).columns
+        if {column.name for column in columns} <= set(header):
+            return mark, *header
+        seen.append(header)
+    check_present(columns, max(seen, key=len))
     raise AssertionError("unreachable: some column is missing")  # pragma: no cover
 
 
@@ -216,16 +239,17 @@ def _json(
     columns: Sequence[Column],
     lenient: bool,
 ) -> duckdb.DuckDBPyRelation:
-    relation = connection.sql(_call("read_json", paths))
+    options: dict[str, Any] = {"union_by_name": True}
+    if lenient and not any(".json" in Path(path).suffixes for path in paths):
+        options |= {"format": "newline_delimited", "ignore_errors": True}
+    relation = connection.sql(_call("read_json", paths, **options))
     check_present(columns, relation.columns)
     types = dict(zip(relation.columns, map(str, relation.types), strict=True))
     for column in columns:
         if types[column.name] in ("JSON", '"NULL"', "NULL"):
             types[column.name] = _type_of_nulls(relation, column)
-    options: dict[str, Any] = {"columns": {c.name: _json_type(c, types[c.name]) for c in columns}}
-    if lenient and not any(".json" in Path(path).suffixes for path in paths):
-        options |= {"format": "newline_delimited", "ignore_errors": True}
-    return connection.sql(_call("read_json", paths, **options))
+    read_as = {c.name: _json_type(c, types[c.name]) for c in columns}
+    return connection.sql(_call("read_json", paths, **options, columns=read_as))
 
 
 def _type_of_nulls(relation: duckdb.DuckDBPyRelation, column: Column) -> str:
@@ -249,8 +273,6 @@ def _json_type(column: Column, detected: str) -> str:
 
 
 def _call(function: str, paths: list[str], **options: Any) -> str:
-    if len(paths) > 1:
-        options["union_by_name"] = True
     given = "".join(f", {name} = {_literal(value)}" for name, value in options.items())
     return f"SELECT * FROM {function}({_literal(paths)}{given})"
 

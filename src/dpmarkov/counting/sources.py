@@ -133,4 +133,6 @@ def _arrow_column(frame: nw.DataFrame[Any], column: Column) -> pa.ChunkedArray |
         ) from None
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
+    if pa.types.is_timestamp(array.type) and array.type.tz is not None:
+        array = array.cast(pa.timestamp(array.type.unit))  # the same instants, in UTC
     return array
