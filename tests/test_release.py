@@ -15,6 +15,7 @@ import dpmarkov as dpm
 from dpmarkov.mechanisms import dirichlet
 from dpmarkov.mechanisms.prior import choose_prior
 from dpmarkov.mechanisms.sampling import LARGEST_SHAPE
+from dpmarkov.noise import Dirichlet
 
 TARGET = {"epsilon": 1.0, "delta": 1e-6}
 UNITS = ["destination", "transition"]
@@ -37,7 +38,7 @@ def test_every_release_has_positive_rows_and_a_guarantee_that_holds(
     assert np.all(out.probabilities > 0)
     assert np.allclose(counts.space.row_sums(out.probabilities), 1, atol=1e-12)
     assert out.guarantee.profile(epsilon) <= 1e-6
-    assert out.guarantee.mass == out.prior >= 1
+    assert out.guarantee.noise.mass == out.prior >= 1
     assert (out.row_totals is None) == (unit == "transition")
     assert (out.private_counts is None) == (unit == "destination")
     if unit == "destination":
@@ -48,8 +49,8 @@ def test_every_release_has_positive_rows_and_a_guarantee_that_holds(
 @pytest.mark.parametrize("unit", UNITS)
 def test_no_target_is_met_with_less_noise_than_calibrated(unit):
     out = dpm.release(COUNTS, **TARGET, unit=unit)
-    rate = dpm.privacy.calibrate(unit, **TARGET, mass=out.guarantee.mass)
-    assert rate * (1 - 2**-15) <= out.guarantee.rate <= rate
+    rate = dpm.privacy.calibrate(unit, **TARGET, mass=out.guarantee.noise.mass)
+    assert rate * (1 - 2**-15) <= out.guarantee.noise.rate <= rate
 
 
 def test_shapes_are_exact_so_that_neighbours_differ_by_the_rate():
@@ -72,6 +73,8 @@ def test_rates_and_priors_with_too_many_digits_are_refused():
         dirichlet.draw(COUNTS.cells, rate=0.5, prior=0.1)
     with pytest.raises(dpm.DpmarkovError, match=r"2\^31 .* or more"):
         dirichlet.draw(np.array([2**31]), rate=0.5, prior=20.0)
+    with pytest.raises(dpm.DpmarkovError, match=r"rate 2\.91038e-11 is too small"):
+        dirichlet.draw(COUNTS.cells, rate=2.0**-35, prior=20.0)
     with pytest.raises(dpm.DpmarkovError, match=r"between 0 and 2\^31"):
         dirichlet.exact_prior(1e10)
 
@@ -90,7 +93,7 @@ def _repeated(n, **options):
 @pytest.mark.parametrize("cell", [0, 1, 2])
 def test_rows_without_debiasing_are_dirichlet(cell):
     out = _repeated(20_000, unit="destination", prior=20, debias=False)
-    shapes = out.guarantee.rate * (np.array([40, 9, 1]) + 20)
+    shapes = out.guarantee.noise.rate * (np.array([40, 9, 1]) + 20)
     law = stats.beta(shapes[cell], shapes.sum() - shapes[cell])
     assert stats.kstest(out.matrix[:, cell], law.cdf).pvalue > FALSE_ALARM
 
@@ -99,7 +102,7 @@ def test_rows_without_debiasing_are_dirichlet(cell):
 def test_private_counts_are_unbiased_with_the_stated_variance(cell):
     out = _repeated(20_000, unit="transition", prior=20)
     draws = out.private_counts.reshape(-1, 3)[:, cell]
-    c, rate = [40, 9, 1][cell], out.guarantee.rate
+    c, rate = [40, 9, 1][cell], out.guarantee.noise.rate
     law = stats.gamma(rate * (c + 20), loc=-20, scale=1 / rate)
     assert law.mean() == pytest.approx(c)
     assert law.var() == pytest.approx((c + 20) / rate)
@@ -120,7 +123,9 @@ def test_debiased_rows_are_right_on_average(unit):
 def test_the_tests_of_the_law_can_fail():
     out = _repeated(20_000, unit="transition", prior=20)
     draws = out.private_counts.reshape(-1, 3)[:, 0]
-    wrong = stats.gamma(out.guarantee.rate * 60 * 1.05, loc=-20, scale=1 / out.guarantee.rate)
+    wrong = stats.gamma(
+        out.guarantee.noise.rate * 60 * 1.05, loc=-20, scale=1 / out.guarantee.noise.rate
+    )
     assert stats.kstest(draws, wrong.cdf).pvalue < FALSE_ALARM
 
 
@@ -159,7 +164,7 @@ def test_the_paper_s_setting_prints_its_condition_and_refuses_other_data():
     grades = dpm.TransitionCounts.from_dense([2000, 1600, 1600, 1500, 3100], table)
     out = dpm.release(grades, **TARGET, unit="destination", assume_floor=0.15)
     assert out.prior == 0
-    assert out.guarantee.mass == 1470
+    assert out.guarantee.noise.mass == 1470
     assert "share of at least 0.15" in " ".join(str(out.guarantee).split())
     assert sum(out.distribution.values()) == pytest.approx(1)
     with pytest.raises(dpm.DpmarkovError, match="outside the bordered simplex") as error:
@@ -271,4 +276,4 @@ def test_a_guarantee_in_words_never_rounds_its_factor_down():
 
 def test_a_guarantee_that_its_rate_does_not_give_cannot_be_made():
     with pytest.raises(dpm.DpmarkovError, match="more than the 1e-06 that is claimed"):
-        dpm.Guarantee("destination", 1.0, 1e-6, rate=2.0, mass=30.0, conditions=())
+        dpm.Guarantee("destination", 1.0, 1e-6, Dirichlet(rate=2.0, mass=30.0), conditions=())

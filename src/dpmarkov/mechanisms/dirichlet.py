@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpmarkov.errors import DpmarkovError
-from dpmarkov.mechanisms.sampling import LARGEST_SHAPE, log_gamma
+from dpmarkov.mechanisms.sampling import LARGEST_SHAPE, SMALLEST_SHAPE, log_gamma
 from dpmarkov.states import StateSpace
 
 __all__ = ["draw", "exact_prior", "exact_rate", "private_counts", "private_rows"]
@@ -98,6 +98,11 @@ def draw(cells: npt.NDArray[np.int64], *, rate: float, prior: float) -> Floats:
         raise DpmarkovError(
             f"rate {rate!r} or prior {prior!r} has too many digits for exact shapes; round them "
             "with exact_rate and exact_prior"
+        )
+    if rate * (prior or 1.0) < SMALLEST_SHAPE:
+        raise DpmarkovError(
+            f"rate {rate:g} is too small for certified noise (rate * mass must be at least "
+            f"{SMALLEST_SHAPE:g}): the mass is barely above the minimum; raise it, or epsilon"
         )
     return log_gamma(rate * (cells + prior))
 
