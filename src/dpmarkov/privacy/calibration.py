@@ -142,7 +142,7 @@ def _minimum_mass(log_limit: Callable[[float, float], float], eps: float, target
     high = 1.0
     while excess(high) > 0:
         high *= 2
-    return safe_root(excess, safe=high, unsafe=0.0) * (1 + 2**-50)
+    return safe_root(excess, safe=high, unsafe=0.0, rtol=1e-15) * (1 + 2**-50)
 
 
 def _destination_limit(eps: float, mu: float) -> float:

@@ -246,12 +246,14 @@ def each(function: Callable[..., float], *arguments: Floats) -> Any:
     return float(values[0]) if arrays[0].ndim == 0 else values.reshape(arrays[0].shape)
 
 
-def safe_root(excess: Callable[[float], float], safe: float, unsafe: float) -> float:
+def safe_root(
+    excess: Callable[[float], float], *, safe: float, unsafe: float, rtol: float = 1e-11
+) -> float:
     """Find the root between two ends, and step back to the side where excess <= 0."""
     from scipy.optimize import brentq
 
-    root = float(brentq(excess, safe, unsafe, xtol=1e-300, rtol=1e-14))
-    step = 2.0**-50 * (safe - root) / max(abs(safe - root), 1e-300) * abs(root)
+    root = float(brentq(excess, safe, unsafe, xtol=1e-300, rtol=rtol))
+    step = np.sign(safe - root) * rtol * abs(root)
     while excess(root) > 0:
         root, step = root + step, 2 * step
     return root
