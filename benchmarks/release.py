@@ -59,7 +59,7 @@ def run(case: str) -> None:
     for unit in ("destination", "transition"):
         first, out = timed(lambda unit=unit: dpm.release(counts, **target, unit=unit))
         again, _ = timed(lambda unit=unit: dpm.release(counts, **target, unit=unit))
-        shapes = out.guarantee.rate * (counts.cells + out.prior)
+        shapes = out.guarantee.noise.rate * (counts.cells + out.prior)
         plain, _ = timed(lambda s=shapes: np.random.default_rng().standard_gamma(s))
         print(
             f"  {unit:12} first {first:6.2f} s, again {again:6.2f} s; "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 
 import numpy as np
 import pytest
@@ -68,13 +69,18 @@ def test_nothing_sensitive_is_in_the_file(suffix, tmp_path):
     dpm.release(counts, **TARGET, unit="transition").save(path)
     text = path.read_bytes()
     for number in (*counts.cells, *counts.row_totals, counts.total, 424242):
-        assert str(number).encode() not in text
+        assert not _stands_in(text, number)
         assert np.float64(number).tobytes() not in text
         assert np.int64(number).tobytes() not in text
     dpm.release(counts, **TARGET, unit="destination").save(path, overwrite=True)
     text = path.read_bytes()
     for number in (*counts.cells, 424242):
-        assert str(number).encode() not in text
+        assert not _stands_in(text, number)
+
+
+def _stands_in(text, number):
+    """Whether a number is written out; a noisy one may well begin with the same digits."""
+    return re.search(rb"(?<![\d.])%d(?![\d.])" % number, text) is not None
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

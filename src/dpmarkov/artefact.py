@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from dpmarkov.chain import MarkovChain
+    from dpmarkov.noise import Mechanism
 
 __all__ = ["Release"]
 
@@ -42,23 +43,24 @@ class Release:
         Private transition probabilities aligned with the support, all above zero.
     guarantee : Guarantee
         What is promised.
-    mechanism : str
-        The mechanism that drew the noise: ``"dirichlet"``.
     prior : float
-        The pseudo-counts m: every feasible cell drew Gamma(r (count + m)), where the rate r is
-        the guarantee's.
+        The pseudo-counts m of the Dirichlet mechanism: every feasible cell drew
+        Gamma(r (count + m)), where the rate r is that of the guarantee's noise. The other
+        mechanisms have none.
     debiased : bool
-        Whether the prior was taken out again and the rows projected to positive ones.
+        Whether rows are unbiased estimates, projected to positive ones: always where noise is
+        added to counts; from the Dirichlet mechanism if the prior was taken out again.
     touched : int
         How many cells the projection left at its floor.
     row_totals : array of int, optional
         How many transitions leave each origin; public under the unit `destination`, else absent.
     private_counts : array of float, optional
         Unbiased private counts aligned with the support (unit `transition`); some are below
-        zero. Their variance is (count + m) / r.
+        zero. Their variance is (count + m) / r from the Dirichlet mechanism, and that of the
+        noise from the others.
     weak_rows : tuple of labels
         Origins without data, or with so few that their noise outweighs them: the row is all or
-        mostly prior.
+        mostly prior, or noise.
 
     Raises
     ------
@@ -69,7 +71,6 @@ class Release:
     space: StateSpace
     probabilities: Floats
     guarantee: Guarantee
-    mechanism: str
     prior: float
     debiased: bool
     touched: int
@@ -88,6 +89,11 @@ class Release:
         for array in (self.probabilities, self.row_totals, self.private_counts):
             if array is not None:
                 array.flags.writeable = False
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism that drew the noise."""
+        return self.guarantee.noise.mechanism
 
     @property
     def matrix(self) -> Any:

@@ -1,7 +1,7 @@
 """Releases on disk: JSON for people, Parquet for big chains. Both round-trip exactly.
 
 Both hold a header (guarantee, mechanism, states) and the columns of the cells. A checksum covers
-all of it, and loading validates everything again, down to the claim that rate and mass give
+all of it, and loading validates everything again, down to the claim that the noise gives
 (epsilon, delta). A file appears under its name only when it is complete: it is written beside its
 place, flushed to disk and moved there. Nothing is pickled.
 """
@@ -13,6 +13,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ import numpy.typing as npt
 from dpmarkov.artefact import Release
 from dpmarkov.errors import DpmarkovError
 from dpmarkov.guarantee import Guarantee
+from dpmarkov.noise import noise_of
 from dpmarkov.states import Label, StateSpace
 
 __all__ = ["load", "save"]
@@ -65,7 +67,7 @@ def load(path: str | os.PathLike[str]) -> Release:
     Raises
     ------
     DpmarkovError
-        If the file cannot be read, was altered, or claims more privacy than its rate gives.
+        If the file cannot be read, was altered, or claims more privacy than its noise gives.
     """
     source = Path(path)
     read = _by_suffix(source, {".json": _read_json, ".parquet": _read_parquet})
@@ -98,12 +100,11 @@ def _header(release: Release) -> dict[str, Any]:
             "unit": promise.unit,
             "epsilon": promise.epsilon,
             "delta": promise.delta,
-            "rate": promise.rate,
-            "mass": promise.mass,
             "conditions": list(promise.conditions),
         },
         "mechanism": {
             "name": release.mechanism,
+            "noise": asdict(promise.noise),
             "prior": release.prior,
             "debiased": release.debiased,
             "touched": release.touched,
@@ -148,11 +149,9 @@ def _release(header: dict[str, Any], columns: Columns) -> Release:
             promise["unit"],
             float(promise["epsilon"]),
             float(promise["delta"]),
-            float(promise["rate"]),
-            float(promise["mass"]),
+            noise_of(mechanism["name"], mechanism["noise"]),
             tuple(map(str, promise["conditions"])),
         ),
-        mechanism=str(mechanism["name"]),
         prior=float(mechanism["prior"]),
         debiased=bool(mechanism["debiased"]),
         touched=int(mechanism["touched"]),

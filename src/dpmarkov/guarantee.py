@@ -1,6 +1,6 @@
 """The guarantee of a release: what is hidden, how well, and under which conditions.
 
-A guarantee is public. It carries the rate and the mass behind it, so that a reader can check
+A guarantee is public. It carries the law of the noise behind it, so that a reader can check
 the claim: ``guarantee.profile(guarantee.epsilon) <= guarantee.delta`` for the closed forms of
 `dpmarkov.privacy`, with nothing to take on trust but that the noise was drawn as stated.
 """
@@ -14,8 +14,8 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from dpmarkov import privacy
 from dpmarkov.errors import DpmarkovError
+from dpmarkov.noise import Noise
 from dpmarkov.privacy.profiles import Unit, check_unit
 
 __all__ = ["Guarantee"]
@@ -44,39 +44,38 @@ class Guarantee:
         What is hidden.
     epsilon, delta : float
         The promise.
-    rate, mass : float
-        The rate of the noise and the least mass of a feasible transition, from which the
-        promise follows.
+    noise : Dirichlet, Geometric or Gaussian
+        The law of the noise (`dpmarkov.noise`), from which the promise follows.
     conditions : tuple of str
         What must be true of the data, or of their handling, for the promise to hold.
 
     Raises
     ------
     DpmarkovError
-        If the rate and the mass do not give the promise.
+        If the noise does not give the promise.
 
     Examples
     --------
-    >>> guarantee = Guarantee("transition", 1.0, 1e-6, rate=0.75, mass=30.0, conditions=())
-    >>> guarantee.profile(1.0) <= 1e-6
-    True
+    >>> from dpmarkov.noise import Geometric
+    >>> guarantee = Guarantee("transition", 1.0, 0.0, Geometric(scale=1.0), conditions=())
+    >>> guarantee.profile(1.0)
+    0.0
     """
 
     unit: Unit
     epsilon: float
     delta: float
-    rate: float
-    mass: float
+    noise: Noise
     conditions: tuple[str, ...]
 
     def __post_init__(self) -> None:
         check_unit(self.unit)
         actual = self.profile(self.epsilon)
-        if not (0 < self.delta < 1 and actual <= self.delta):
+        if not (0 <= self.delta < 1 and actual <= self.delta):
             raise DpmarkovError(
-                f"rate {self.rate:g} and mass {self.mass:g} give delta = {actual:.6g} at epsilon = "
-                f"{self.epsilon:g}, more than the {self.delta:g} that is claimed; the file was "
-                "altered, or the rate was not calibrated for this claim"
+                f"{self.noise} gives delta = {actual:.6g} at epsilon = {self.epsilon:g}, more than "
+                f"the {self.delta:g} that is claimed; the file was altered, or the noise was not "
+                "calibrated for this claim"
             )
 
     @overload
@@ -95,7 +94,7 @@ class Guarantee:
         -------
         float or array
         """
-        return privacy.profile(self.unit, rate=self.rate, mass=self.mass, epsilon=epsilon)
+        return self.noise.profile(self.unit, epsilon)
 
     def __str__(self) -> str:
         lines = [
@@ -104,13 +103,18 @@ class Guarantee:
             f"It hides {_HIDDEN[self.unit]}.",
             f"Whatever someone already knows and whatever they compute from the release, any "
             f"conclusion is at most e^{self.epsilon:g} = {_factor(self.epsilon)} times as probable "
-            f"on one of the two data sets as on the other, plus a probability of {self.delta:g}.",
+            f"on one of the two data sets as on the other{self._exception()}.",
             "This protects each transition by itself. Someone who contributed many is protected "
             "for each of them, not for all of them together.",
             "It holds under these conditions:",
             *(f"  * {condition}" for condition in self.conditions),
         ]
-        return "\n".join(fill(line, 88, subsequent_indent="    " * (line[0] == " ")) for line in lines)
+        return "\n".join(
+            fill(line, 88, subsequent_indent="    " * (line[0] == " ")) for line in lines
+        )
+
+    def _exception(self) -> str:
+        return f", plus a probability of {self.delta:g}" if self.delta else ", without exception"
 
 
 def _factor(epsilon: float) -> str:

@@ -1,14 +1,14 @@
 """From sensitive counts to a release: the one place where the line is crossed.
 
-`release` calibrates one rate for the whole chain (theory section 3, *rows*), draws the gamma
-vector once, and does the rest by post-processing. What steers it is public: the target, the
-declared states, and under `destination` the row totals, which that unit does not hide. Under
-`transition` nothing is read off the data but through the noise.
+`release` calibrates the noise once for the whole chain (theory section 3, *rows*), draws it once
+for each feasible cell, and does the rest by post-processing. What steers it is public: the
+target, the declared states, and under `destination` the row totals, which that unit does not
+hide. Under `transition` nothing is read off the data but through the noise.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +21,9 @@ from dpmarkov.guarantee import Guarantee
 from dpmarkov.mechanisms import dirichlet
 from dpmarkov.mechanisms.prior import choose_prior
 from dpmarkov.mechanisms.projection import project
+from dpmarkov.noise import Dirichlet, Gaussian, Geometric, Mechanism, Noise
 from dpmarkov.privacy.profiles import Unit, check_unit
-from dpmarkov.states import StateSpace
+from dpmarkov.states import Label, StateSpace
 
 __all__ = ["release"]
 
@@ -43,7 +44,7 @@ def release(
     epsilon: float,
     delta: float,
     unit: Unit,
-    mechanism: Literal["dirichlet"] = "dirichlet",
+    mechanism: Mechanism = "dirichlet",
     prior: float | Literal["auto"] = "auto",
     debias: bool = True,
     assume_floor: float | None = None,
@@ -59,18 +60,23 @@ def release(
         The promise.
     unit : {"destination", "transition"}
         What is hidden; see `dpmarkov.privacy`.
-    mechanism : "dirichlet"
-        The noise: Dirichlet rows by certified gamma variates.
+    mechanism : {"dirichlet", "geometric", "gaussian"}
+        The noise: gamma noise, which makes Dirichlet rows, or noise that is added to counts, which
+        are then projected to positive rows. Geometric noise is the only one that allows
+        ``delta=0``, and the least unless delta is large beside epsilon: at (1, 1e-6) its variance
+        is a fifth of the Gaussian's (`destination`) or a tenth (`transition`).
     prior : float or "auto"
-        Pseudo-counts for every feasible transition, rounded up to a multiple of 1/64; they must
-        exceed `dpmarkov.privacy.minimum_mass`. ``"auto"`` chooses them from public numbers.
+        For the Dirichlet mechanism, pseudo-counts for every feasible transition, rounded up to a
+        multiple of 1/64; they must exceed `dpmarkov.privacy.minimum_mass`. ``"auto"`` chooses
+        them from public numbers.
     debias : bool
-        Take the prior out of the rows again and project them to positive ones. Otherwise the
-        rows are the Dirichlet variates themselves, drawn towards uniform by the prior.
+        For the Dirichlet mechanism: take the prior out of the rows again and project them to
+        positive ones. Otherwise the rows are the Dirichlet variates themselves, drawn towards
+        uniform by the prior.
     assume_floor : float, optional
-        The paper's setting, without a prior: the curator asserts that in every row each feasible
-        transition has at least this share eta. A condition of the guarantee; needs the unit
-        `destination`.
+        The paper's setting, Dirichlet without a prior: the curator asserts that in every row each
+        feasible transition has at least this share eta. A condition of the guarantee; needs the
+        unit `destination`.
     expected_total : float, optional
         A public guess of the number of transitions, for ``prior="auto"`` where the true number
         is private. A wrong guess costs accuracy, never privacy.
@@ -88,7 +94,7 @@ def release(
 
     Examples
     --------
-    >>> from dpmarkov.states import StateSpace
+    >>> from dpmarkov.states import Label, StateSpace
     >>> space = StateSpace(["sun", "rain"])
     >>> counts = TransitionCounts.from_dense([[9000, 1000], [3000, 2000]], space)
     >>> out = release(counts, epsilon=1.0, delta=1e-6, unit="transition")
@@ -99,8 +105,66 @@ def release(
     True
     """
     check_unit(unit)
-    if mechanism != "dirichlet":
-        raise DpmarkovError(f"mechanism must be 'dirichlet', not {mechanism!r}")
+    target = _Target(unit, float(epsilon), float(delta))
+    if mechanism == "dirichlet":
+        return _dirichlet(counts, target, prior, debias, assume_floor, expected_total)
+    if mechanism not in _ADDED:
+        known = ", ".join(map(repr, ("dirichlet", *_ADDED)))
+        raise DpmarkovError(f"mechanism must be one of {known}, not {mechanism!r}")
+    given = {
+        "prior": prior != "auto",
+        "debias": not debias,
+        "assume_floor": assume_floor is not None,
+        "expected_total": expected_total is not None,
+    }
+    _refuse_of_dirichlet([name for name, is_given in given.items() if is_given], mechanism)
+    return _added(counts, target, _ADDED[mechanism])
+
+
+_ADDED: dict[str, type[Geometric | Gaussian]] = {"geometric": Geometric, "gaussian": Gaussian}
+
+
+class _Target(NamedTuple):
+    unit: Unit
+    epsilon: float
+    delta: float
+
+
+def _refuse_of_dirichlet(names: list[str], mechanism: Mechanism) -> None:
+    if names:
+        raise DpmarkovError(
+            f"{names[0]} goes with mechanism='dirichlet', not with {mechanism!r}, which adds its "
+            "noise to the counts as they are; leave it out"
+        )
+
+
+def _promise(
+    counts: TransitionCounts, target: _Target, noise: Noise, asserted: tuple[str, ...] = ()
+) -> Guarantee:
+    return Guarantee(*target, noise, _conditions(counts, target.unit) + asserted)
+
+
+def _public_totals(counts: TransitionCounts, unit: Unit) -> npt.NDArray[np.int64] | None:
+    return counts.row_totals if unit == "destination" else None
+
+
+def _conditions(counts: TransitionCounts, unit: Unit) -> tuple[str, ...]:
+    states = _FROM_DATA if counts.states_from_data else _DECLARED
+    return (states, _TOTALS, _ONCE) if unit == "destination" else (states, _ONCE)
+
+
+# -- gamma noise -------------------------------------------------------------------------------
+
+
+def _dirichlet(
+    counts: TransitionCounts,
+    target: _Target,
+    prior: float | Literal["auto"],
+    debias: bool,
+    assume_floor: float | None,
+    expected_total: float | None,
+) -> Release:
+    unit, epsilon, delta = target
     if assume_floor is None:
         public_total = counts.total if unit == "destination" else expected_total
         m = _prior(prior, counts.space, unit, epsilon, delta, debias, public_total)
@@ -110,17 +174,11 @@ def release(
         mass, asserted = _asserted_floor(counts, assume_floor, unit, prior)
         m, debias = 0.0, False
     rate = dirichlet.exact_rate(privacy.calibrate(unit, epsilon=epsilon, delta=delta, mass=mass))
-    guarantee = Guarantee(
-        unit, float(epsilon), float(delta), rate, mass, _conditions(counts, unit) + asserted
-    )
+    noise = Dirichlet(rate, mass)
+    guarantee = _promise(counts, target, noise, asserted)
     log_g = dirichlet.draw(counts.cells, rate=rate, prior=m)
-    row_totals = counts.row_totals if unit == "destination" else None
-    return _assemble(log_g, counts.space, guarantee, m, debias, row_totals)
-
-
-def _conditions(counts: TransitionCounts, unit: Unit) -> tuple[str, ...]:
-    states = _FROM_DATA if counts.states_from_data else _DECLARED
-    return (states, _TOTALS, _ONCE) if unit == "destination" else (states, _ONCE)
+    row_totals = _public_totals(counts, unit)
+    return _from_gammas(log_g, counts.space, guarantee, rate, m, debias, row_totals)
 
 
 def _prior(
@@ -176,10 +234,11 @@ def _asserted_floor(
     return float(needed.min()), (condition,)
 
 
-def _assemble(
+def _from_gammas(
     log_g: Floats,
     space: StateSpace,
     guarantee: Guarantee,
+    rate: float,
     prior: float,
     debias: bool,
     row_totals: npt.NDArray[np.int64] | None,
@@ -187,14 +246,13 @@ def _assemble(
     """Post-process the private gamma vector; nothing here has seen a count but public totals."""
     rows = dirichlet.private_rows(log_g, space)
     if row_totals is None:
-        private_counts = dirichlet.private_counts(log_g, rate=guarantee.rate, prior=prior)
+        private_counts = dirichlet.private_counts(log_g, rate=rate, prior=prior)
         estimates, totals = private_counts, space.row_sums(private_counts)
-        spread = np.sqrt(np.maximum(totals, 0) + space.row_sizes * prior) / np.sqrt(guarantee.rate)
-        weak = totals < 2 * spread
+        spread = np.sqrt(np.maximum(totals, 0) + space.row_sizes * prior) / np.sqrt(rate)
     else:
         private_counts, totals = None, row_totals.astype(np.float64)
         estimates = rows * space.spread(totals + prior * space.row_sizes) - prior
-        weak = totals == 0
+        spread = np.zeros(totals.shape)
     touched = 0
     if debias:
         projected, touched = project(estimates, totals, space)
@@ -204,11 +262,53 @@ def _assemble(
         space=space,
         probabilities=rows,
         guarantee=guarantee,
-        mechanism="dirichlet",
         prior=prior,
         debiased=debias,
         touched=touched,
         row_totals=row_totals,
         private_counts=private_counts,
-        weak_rows=tuple(space.origins[i] for i in np.flatnonzero(weak)),
+        weak_rows=_weak_rows(totals, spread, space),
     )
+
+
+# -- noise added to counts -----------------------------------------------------------------------
+
+
+def _added(counts: TransitionCounts, target: _Target, law: type[Geometric | Gaussian]) -> Release:
+    unit, epsilon, delta = target
+    noise = law.calibrated(unit, epsilon=epsilon, delta=delta)
+    guarantee = _promise(counts, target, noise)
+    noisy = counts.cells + noise.draw(counts.space.n_cells)
+    row_totals = _public_totals(counts, unit)
+    return _from_noisy_counts(noisy, counts.space, guarantee, noise.variance, row_totals)
+
+
+def _from_noisy_counts(
+    noisy: Floats,
+    space: StateSpace,
+    guarantee: Guarantee,
+    variance: float,
+    row_totals: npt.NDArray[np.int64] | None,
+) -> Release:
+    """Post-process the private counts; nothing here has seen a true one but public totals."""
+    if row_totals is None:
+        totals, spread = space.row_sums(noisy), np.sqrt(space.row_sizes * variance)
+    else:
+        totals, spread = row_totals.astype(np.float64), np.zeros(row_totals.shape)
+    rows, touched = project(noisy, totals, space)
+    return Release(
+        space=space,
+        probabilities=rows,
+        guarantee=guarantee,
+        prior=0.0,
+        debiased=True,
+        touched=touched,
+        row_totals=row_totals,
+        private_counts=noisy if row_totals is None else None,
+        weak_rows=_weak_rows(totals, spread, space),
+    )
+
+
+def _weak_rows(totals: Floats, spread: Floats, space: StateSpace) -> tuple[Label, ...]:
+    """Name the origins without data, or with no more than two standard deviations of noise."""
+    return tuple(space.origins[i] for i in np.flatnonzero(totals <= 2 * spread))
