@@ -11,6 +11,7 @@ Rivals are optional; the first lines say which are absent.
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 import warnings
@@ -26,7 +27,8 @@ from threadpoolctl import threadpool_limits
 from dpmarkov.chain import AccuracyWarning, MarkovChain, stationary_distribution
 
 Solver = Callable[[Any], Any]
-UNSUITED = 120.0  # seconds after which a method is not asked about the next larger size
+LIMIT = 60  # seconds that a rival may take for one sparse chain
+UNSUITED = 12.0  # seconds after which it is not asked about the next larger size
 
 
 def numpy_solve(P: Any) -> Any:
@@ -85,6 +87,23 @@ def present() -> dict[str, Solver]:
         except ImportError:
             print(f"{name} is absent")
     return found
+
+
+def within_limit(solve: Solver) -> Solver:
+    """Return the solver, stopped when it takes too long."""
+
+    def stop(*_: Any) -> None:
+        raise TimeoutError(f"stopped after {LIMIT} s")
+
+    def limited(P: Any) -> Any:
+        signal.signal(signal.SIGALRM, stop)
+        signal.alarm(LIMIT)
+        try:
+            return solve(P)
+        finally:
+            signal.alarm(0)
+
+    return limited
 
 
 def random_chain(rng: np.random.Generator, n: int) -> Any:
@@ -232,14 +251,16 @@ def sparse_chains() -> None:
     for kind in kinds:
         for n in (10_000, 100_000, 1_000_000):
             P, exact = kind(np.random.default_rng(n), n if kind is not lattice else round(n**0.5))
-            solvers = {"dpmarkov": stationary_distribution, "power method": power_iteration}
-            solvers |= {"ARPACK": arpack} | present_sparse()
-            solvers = {k: v for k, v in solvers.items() if f"{kind.__name__} {k}" not in slow}
+            rivals = {"power method": power_iteration, "ARPACK": arpack} | present_sparse()
+            solvers = {"dpmarkov": stationary_distribution}
+            solvers |= {
+                k: within_limit(v) for k, v in rivals.items() if f"{kind.__name__} {k}" not in slow
+            }
             with warnings.catch_warnings(record=True) as told:
                 warnings.simplefilter("always")
                 result = measure(solvers, P, 0)
             unit = result["dpmarkov"][0]
-            slow |= {f"{kind.__name__} {k}" for k, (t, _) in result.items() if t > UNSUITED / 10}
+            slow |= {f"{kind.__name__} {k}" for k, (t, _) in result.items() if t > UNSUITED}
             slow -= {f"{kind.__name__} dpmarkov"}
             print(f"{kind.__name__:18s} {n:9,d} ({unit:6.2f} s)  ", end="")
             print(

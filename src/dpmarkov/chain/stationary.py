@@ -208,7 +208,6 @@ def _gth(A: Any) -> Any:
     pi[0] = 1
     for k in range(1, n):
         pi[k] = (pi[:k] * A[:k, k]).sum(axis=0)
-        pi[: k + 1] /= pi[k] + 1  # keeps the sum bounded, whatever the ratios
     return pi / pi.sum(axis=0)
 
 
