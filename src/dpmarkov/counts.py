@@ -12,6 +12,7 @@ edges some 80 MB. Nothing in a `repr` or in an error message tells a count.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,8 @@ from dpmarkov.states import Label, StateSpace
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+    from dpmarkov.privacy.profiles import Unit
 
 __all__ = ["TransitionCounts"]
 
@@ -45,6 +48,11 @@ class TransitionCounts:
         The bounds that each user was cut down to before counting (L0 and Linf), both or none.
     states_from_data : bool
         Whether states were read off the data, so that nothing derived from them is private.
+    merged_for : {"destination", "transition"}, optional
+        The unit under which states were merged by their row totals, where they were: no other
+        unit covers how those totals were used.
+    spent_epsilon : float
+        The share of the budget that the noise in those totals took.
     affected_rows : int, optional
         For the curator: how many rows the input policy dropped or mapped, where it is known.
 
@@ -70,10 +78,13 @@ class TransitionCounts:
     max_cells: int | None = field(default=None, kw_only=True)
     max_per_cell: int | None = field(default=None, kw_only=True)
     states_from_data: bool = field(default=False, kw_only=True)
+    merged_for: Unit | None = field(default=None, kw_only=True)
+    spent_epsilon: float = field(default=0.0, kw_only=True)
     affected_rows: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         _check_bounds(self.max_cells, self.max_per_cell)
+        _check_share(self.merged_for, self.spent_epsilon)
         values = np.asarray(self.cells)
         if values.shape != (self.space.n_cells,):
             raise DpmarkovError(
@@ -222,6 +233,7 @@ class TransitionCounts:
             self.space == other.space
             and np.array_equal(self.cells, other.cells)
             and (self.max_cells, self.max_per_cell) == (other.max_cells, other.max_per_cell)
+            and (self.merged_for, self.spent_epsilon) == (other.merged_for, other.spent_epsilon)
             and self.states_from_data == other.states_from_data
         )
 
@@ -231,6 +243,9 @@ class TransitionCounts:
         notes = ["sensitive"]
         if self.max_cells is not None:
             notes.append(f"users bounded to {self.max_cells} cells of {self.max_per_cell}")
+        if self.merged_for is not None:
+            spent = f", epsilon={self.spent_epsilon:g} spent" if self.spent_epsilon else ""
+            notes.append(f"merged for unit {self.merged_for!r}{spent}")
         if self.states_from_data:
             notes.append("states taken from the data, not private")
         return f"TransitionCounts({repr(self.space)[len('StateSpace(') : -1]}; {', '.join(notes)})"
@@ -242,6 +257,14 @@ def _check_bounds(max_cells: int | None, max_per_cell: int | None) -> None:
     for name, bound in (("max_cells", max_cells), ("max_per_cell", max_per_cell)):
         if bound is not None and bound < 1:
             raise DpmarkovError(f"{name}={bound} must be a whole number of at least 1")
+
+
+def _check_share(merged_for: Unit | None, spent: float) -> None:
+    if not (0 < spent < math.inf if merged_for == "transition" else spent == 0):
+        raise DpmarkovError(
+            f"spent_epsilon={spent:g} does not go with merged_for={merged_for!r}: merging takes a "
+            "share of the budget under the unit 'transition', and under no other"
+        )
 
 
 def _whole_numbers(

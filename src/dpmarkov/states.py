@@ -9,6 +9,9 @@ that appeared because somebody moved there would already give that person away
   columns (for instance (state, action) to next state);
 * *single row*: one set of categories, the paper's Algorithm 1 (a distribution of grades).
 
+A square space may be the result of *merging* another (`dpmarkov.merge_states`): then it knows the
+joins that led to it and the group of original states that each label stands for.
+
 The **support** is the list of feasible cells (origin, destination). It is stored row by row in
 compressed form; a complete support is not stored at all, so that it costs nothing.
 """
@@ -49,12 +52,16 @@ class StateSpace:
         The feasible transitions: an iterable of ``(origin, destination)`` labels, or a boolean
         matrix (dense, or any SciPy sparse matrix, whose stored non-zeros count). Without it
         every transition is feasible.
+    merges : iterable of (kept, gone), optional
+        The joins that made a square space out of a larger one, in their order: the group named
+        `gone` joined the group named `kept`, which keeps its name.
 
     Raises
     ------
     DpmarkovError
         If labels repeat or are of a kind that a file would not keep, if an edge ends outside
-        the labels, or if a row has fewer than 2 feasible destinations.
+        the labels, if a row has fewer than 2 feasible destinations, or if the merges do not lead
+        to the labels.
 
     Examples
     --------
@@ -75,6 +82,7 @@ class StateSpace:
         destinations: Iterable[Label] | None = None,
         categories: Iterable[Label] | None = None,
         support: Any = None,
+        merges: Iterable[tuple[Label, Label]] = (),
     ) -> None:
         self.kind = _kind(labels, origins, destinations, categories)
         if self.kind == "square":
@@ -87,6 +95,7 @@ class StateSpace:
             self.destinations = _checked_labels("categories", categories)
         self._compressed = None if support is None else self._compress(support)
         self._check_row_sizes()
+        self.merges = _checked_merges(merges, self.labels if self.kind == "square" else None)
 
     # -- shape -----------------------------------------------------------------------------
 
@@ -135,6 +144,20 @@ class StateSpace:
     def rows(self) -> npt.NDArray[np.int64]:
         """Origin index of every cell, in the order of the flat array."""
         return np.repeat(np.arange(len(self.origins)), self.row_sizes)
+
+    @cached_property
+    def groups(self) -> dict[Label, tuple[Label, ...]]:
+        """The original states that each label stands for, after merging; without it, empty.
+
+        Examples
+        --------
+        >>> StateSpace(["a", "c"], merges=[("a", "b")]).groups
+        {'a': ('a', 'b'), 'c': ('c',)}
+        """
+        if not self.merges:
+            return {}
+        joined = _replayed(self.merges)
+        return {label: joined.get(label, (label,)) for label in self.labels}
 
     # -- finding cells ---------------------------------------------------------------------
 
@@ -263,6 +286,7 @@ class StateSpace:
             self.kind == other.kind
             and self.origins == other.origins
             and self.destinations == other.destinations
+            and self.merges == other.merges
             and self.is_complete == other.is_complete
             and np.array_equal(self.row_starts, other.row_starts)
             and (self.is_complete or np.array_equal(self.columns, other.columns))
@@ -276,6 +300,8 @@ class StateSpace:
         if self.kind == "row":
             return f"StateSpace({n} categories of a single row)"
         who = f"{n} states" if self.kind == "square" else f"{m} origins x {n} destinations"
+        if self.merges:
+            who += f" merged from {n + len(self.merges)}"
         which = f"all {m * n}" if self.is_complete else f"{self.n_cells} of {m * n}"
         return f"StateSpace({who}, {which} transitions feasible)"
 
@@ -320,6 +346,32 @@ def _plain(name: str, label: Any) -> Label:
         f"label {label!r} in {name} is a {type(label).__name__}; labels are strings, integers or "
         "tuples of these: convert it (a date to its ISO form, say)"
     )
+
+
+def _checked_merges(
+    merges: Iterable[tuple[Label, Label]], labels: tuple[Label, ...] | None
+) -> tuple[tuple[Label, Label], ...]:
+    """Undo the joins, last one first: each must split a state that is there from one that is not.
+
+    That holds exactly for the sequences of joins that lead to the labels.
+    """
+    joins = tuple((_plain("merges", kept), _plain("merges", gone)) for kept, gone in merges)
+    there = set(labels or ())
+    for kept, gone in reversed(joins):
+        if kept not in there or gone in there:
+            raise DpmarkovError(
+                f"the merges do not lead to the states: {gone!r} cannot have joined {kept!r}; give "
+                "the joins of a square space in their order, each as (kept, gone)"
+            )
+        there.add(gone)
+    return joins
+
+
+def _replayed(joins: tuple[tuple[Label, Label], ...]) -> dict[Label, tuple[Label, ...]]:
+    groups: dict[Label, tuple[Label, ...]] = {}
+    for kept, gone in joins:
+        groups[kept] = groups.get(kept, (kept,)) + groups.pop(gone, (gone,))
+    return groups
 
 
 def _edge(edge: Sequence[Any]) -> tuple[Any, Any]:
