@@ -31,7 +31,7 @@ def count(moves: list[tuple[int, int, int]], **bounds: Any) -> np.ndarray[Any, A
     ).to_dense()  # fmt: skip
 
 
-@settings(max_examples=10)
+@settings(max_examples=8)
 @given(moves=MOVES, max_cells=st.integers(1, 4), max_per_cell=st.integers(1, 3))
 def test_taking_a_user_out_takes_out_what_the_user_has_alone(
     moves: list[tuple[int, int, int]], max_cells: int, max_per_cell: int

@@ -93,7 +93,7 @@ def few(examples: int) -> Callable[..., Any]:
     )
 
 
-@few(12)
+@few(10)
 @given(rows=events(TEXT), asked=st.sampled_from([{}, SHORT_STEPS, BOUNDS, CATCH_ALL]))
 def test_paths_of_text_count_the_same_everywhere(
     engines: Any, rows: list[dict[str, Any]], asked: dict[str, Any]
@@ -102,7 +102,7 @@ def test_paths_of_text_count_the_same_everywhere(
         check_paths(rows, ODD, hand(table(rows, state=pa.string(), user=pa.int64())), **asked)
 
 
-@few(8)
+@few(6)
 @given(rows=events(NUMBER), asked=st.sampled_from([SHORT_STEPS, BOUNDS, {**CATCH_ALL, "other": 9}]))
 def test_paths_of_integers_count_the_same_everywhere(
     engines: Any, rows: list[dict[str, Any]], asked: dict[str, Any]
@@ -111,7 +111,7 @@ def test_paths_of_integers_count_the_same_everywhere(
         check_paths(rows, NUMBERS, hand(table(rows, state=pa.int8(), user=pa.int16())), **asked)
 
 
-@few(12)
+@few(10)
 @given(
     rows=moves(TEXT),
     asked=st.sampled_from([{}, {"count": "count"}, CATCH_ALL, {**BOUNDS, **CATCH_ALL},
@@ -130,7 +130,6 @@ def test_spark_counts_paths_the_same(spark: Any, engines: Any, asked: dict[str, 
     @few(2)
     @given(rows=events(TEXT))
     def property_(rows: list[dict[str, Any]]) -> None:
-        rows = [row for row in rows for _ in range(2)]
         data = table(rows, state=pa.string(), user=pa.int64())
         for hand in (spark.createDataFrame, engines["pandas"], engines["polars"]):
             check_paths(rows, ODD, hand(data), **asked)

@@ -1,0 +1,141 @@
+"""SQL is counted on the database it is for: DuckDB, SQLite and a real PostgreSQL server."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import sqlite3
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from dpmarkov.counting import count_paths, count_transitions
+from dpmarkov.errors import DpmarkovError
+
+ROWS = [(1, 10, "007", "ann"), (1, 20, "7", "ann"), (2, 5, "7", "bob"), (1, 20, "007", "ann"),
+        (2, 6, None, "bob"), (2, 7, "007", "bob")]  # fmt: skip
+CREATE = 'CREATE TABLE events (bike integer, "Time" integer, place text, rider text)'
+PATHS: dict[str, Any] = {
+    "entity": "bike", "time": "Time", "state": "place", "states": ["007", "7"], "invalid": "drop",
+}  # fmt: skip
+QUERY = "SELECT * FROM events WHERE bike < 9;"
+
+
+@pytest.fixture
+def sqlite_file(tmp_path: Path) -> Path:
+    path = tmp_path / "events.db"
+    connection = sqlite3.connect(path)
+    connection.execute(CREATE)
+    connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?)", ROWS)
+    connection.commit()
+    connection.close()
+    return path
+
+
+@pytest.fixture
+def duckdb_file(tmp_path: Path) -> Path:
+    path = tmp_path / "events.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(CREATE)
+        connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?)", ROWS)
+    return path
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """Start a PostgreSQL server of our own on a free local port, as a user that may run it."""
+    pytest.importorskip("adbc_driver_postgresql")
+    programs = [shutil.which("initdb"), *sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))]
+    found = next((program for program in programs if program), None)
+    if found is None:
+        pytest.skip("no PostgreSQL server on this machine")
+    bin_ = Path(found).resolve().parent
+    as_user: dict[str, Any] = {"user": "postgres"} if os.geteuid() == 0 else {}
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        if as_user:
+            shutil.chown(folder, "postgres")
+        silent: dict[str, Any] = {"cwd": folder, "stdout": subprocess.DEVNULL,
+                                  "stderr": subprocess.DEVNULL, **as_user}  # fmt: skip
+        cluster = [bin_ / "initdb", "-D", f"{folder}/data", "-U", "tester", "-A", "trust", "-N"]
+        subprocess.run(cluster, check=True, **silent)
+        options = ["-c", "listen_addresses=127.0.0.1", "-c", f"unix_socket_directories={folder}"]
+        server = subprocess.Popen(
+            [bin_ / "postgres", "-D", f"{folder}/data", "-p", str(port), "-F", *options], **silent
+        )
+        ready = [bin_ / "pg_isready", "-h", "127.0.0.1", "-p", str(port), "-t", "30"]
+        try:
+            while server.poll() is None and subprocess.run(ready, **silent).returncode:
+                time.sleep(0.1)
+            yield f"postgresql://tester@127.0.0.1:{port}/postgres"
+        finally:
+            server.terminate()
+            server.wait(30)
+
+
+def check(database: Any) -> None:
+    counts = count_paths(QUERY, database=database, **PATHS)
+    assert counts.to_dense().tolist() == [[1, 1], [0, 0]]
+    assert counts.affected_rows == 1
+    bounded = count_paths(
+        QUERY, database=database, user="rider", max_cells=1, max_per_cell=1, **PATHS
+    )
+    assert bounded.total == 1
+    again = count_transitions(
+        QUERY, database=database, origin="place", destination="rider",
+        states="from-data", invalid="drop",
+    )  # fmt: skip
+    assert again.total == 5
+    with pytest.raises(DpmarkovError, match="did you mean 'place'"):
+        count_paths(QUERY, database=database, **PATHS | {"state": "plaice"})
+    with pytest.raises(DpmarkovError, match="the query failed"):
+        count_paths("SELECT nothing FROM nowhere", database=database, **PATHS)
+
+
+def test_a_duckdb_file_and_an_open_connection(duckdb_file: Path) -> None:
+    check(duckdb_file)
+    with duckdb.connect(str(duckdb_file)) as connection:
+        check(connection)
+        relation = connection.sql(QUERY)
+        assert count_paths(relation, **PATHS).total == 2
+        assert connection.execute("SHOW TABLES").fetchall() == [("events",)]
+        views = "SELECT count(*) FROM duckdb_views() WHERE NOT internal"
+        assert connection.execute(views).fetchall() == [(0,)]
+
+
+def test_a_sqlite_file(sqlite_file: Path) -> None:
+    pytest.importorskip("adbc_driver_sqlite")
+    check(sqlite_file)
+    check(f"sqlite:///{sqlite_file}")
+
+
+def test_a_postgresql_server(postgres: str) -> None:
+    from adbc_driver_postgresql import dbapi
+
+    values = ", ".join(
+        f"({b}, {t}, {'NULL' if p is None else repr(p)}, {r!r})" for b, t, p, r in ROWS
+    )
+    with dbapi.connect(postgres) as connection, connection.cursor() as cursor:
+        cursor.execute(CREATE)
+        cursor.execute(f"INSERT INTO events VALUES {values}")
+        connection.commit()
+    check(postgres)
+
+
+def test_what_is_no_database_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "notes.db").write_text("just some notes")
+    with pytest.raises(DpmarkovError, match="neither"):
+        count_paths(QUERY, database=tmp_path / "notes.db", **PATHS)
+    with pytest.raises(DpmarkovError, match="no file"):
+        count_paths(QUERY, database=tmp_path / "none.db", **PATHS)
+    with pytest.raises(DpmarkovError, match="text of a SELECT"):
+        count_paths(42, database=tmp_path / "none.db", **PATHS)

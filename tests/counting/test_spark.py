@@ -1,0 +1,56 @@
+"""On Spark no row reaches the driver: the plan groups before it collects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals as nw
+import pyarrow as pa
+import pytest
+
+from dpmarkov.counting import count_paths, count_transitions, engines, question
+
+EVENTS = pa.table({
+    "e": [k % 50 for k in range(2000)], "t": [k * 7919 % 1009 for k in range(2000)],
+    "s": [k * k % 3 for k in range(2000)],
+})  # fmt: skip
+PATHS: dict[str, Any] = {"entity": "e", "time": "t", "state": "s", "states": [0, 1, 2]}
+
+
+@pytest.fixture
+def collected(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """Note the physical plan of everything that is brought to the driver, and its rows."""
+    notes: list[tuple[str, int]] = []
+
+    def noting(frame: nw.LazyFrame[Any]) -> pa.Table:
+        table = engines.fetched(frame)
+        plan = frame.to_native()._jdf.queryExecution().executedPlan().toString()
+        notes.append((plan, table.num_rows))
+        return table
+
+    monkeypatch.setattr(question, "fetched", noting)
+    return notes
+
+
+@pytest.mark.parametrize("bounds", [{}, {"user": "e", "max_cells": 2, "max_per_cell": 3}])
+def test_pairing_and_bounding_are_spark_jobs_and_only_cells_come_back(
+    spark: Any, collected: list[tuple[str, int]], bounds: dict[str, Any]
+) -> None:
+    count_paths(spark.createDataFrame(EVENTS), **PATHS, **bounds)
+    [(plan, rows)] = collected
+    assert rows <= 16  # 3 states and "no pair", twice
+    assert "Window" in plan
+    assert "HashAggregate" in plan
+    # The outermost operator that sees rows is the aggregation: above it there are only cells.
+    assert plan.index("HashAggregate") < plan.index("Window")
+
+
+def test_counting_is_a_spark_job_and_only_cells_come_back(
+    spark: Any, collected: list[tuple[str, int]]
+) -> None:
+    data = spark.createDataFrame(EVENTS)
+    counts = count_transitions(data, origin="s", destination="s", states=[0, 1, 2])
+    assert counts.total == 2000
+    [(plan, rows)] = collected
+    assert rows == 2
+    assert "HashAggregate" in plan
