@@ -226,13 +226,20 @@ def geometric_scale(change: Sensitivity, *, epsilon: npt.ArrayLike, delta: npt.A
 
 
 def _geometric_scale(change: Sensitivity, epsilon: float, target: float) -> float:
-    if target > 0:
-        start = change.l1 / max(epsilon, 1e-3)
-        return _least_scale(lambda s: _geometric_delta(change, s, epsilon), start, target)
-    pure = change.l1 / epsilon
-    while Fraction(pure) * Fraction(epsilon) < change.l1:
-        pure = float(np.nextafter(pure, np.inf))
-    return pure
+    pure = _pure_scale(change, epsilon) if epsilon >= _LEAST_PURE else np.inf
+    if target == 0:
+        return pure
+    start = change.l1 / max(epsilon, 1e-3)
+    least = _least_scale(lambda s: _geometric_delta(change, s, epsilon), start, target)
+    return min(least, pure)
+
+
+def _pure_scale(change: Sensitivity, epsilon: float) -> float:
+    """Give the least float at which epsilon covers every loss."""
+    scale = change.l1 / epsilon
+    while Fraction(scale) * Fraction(epsilon) < change.l1:
+        scale = float(np.nextafter(scale, np.inf))
+    return scale
 
 
 # -- Gaussian ----------------------------------------------------------------------------------
@@ -345,7 +352,10 @@ def _least_scale(delta: Callable[[float], float], start: float, target: float) -
     """Find where a delta that falls with the scale meets its target, from the safe side."""
 
     def excess(scale: float) -> float:
-        return float(np.log(max(delta(scale), _LEAST)) - np.log(target))
+        value = delta(scale)
+        ratio = float(np.log(max(value, _LEAST)) - np.log(target))
+        # The logarithms may round to equal ones; which side it is must not be left to them.
+        return min(ratio, 0.0) if value <= target else max(ratio, _ULP)
 
     safe = start
     while excess(safe) > 0:
