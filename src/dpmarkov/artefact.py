@@ -86,6 +86,14 @@ class Release:
             raise DpmarkovError("row totals are public under the unit 'destination' only")
         if self.private_counts is not None and self.guarantee.unit == "destination":
             raise DpmarkovError("private counts are covered by the unit 'transition' only")
+        if self.space.merges and not (
+            self.guarantee.spent_epsilon or self.guarantee.unit == "destination"
+        ):
+            raise DpmarkovError(
+                f"states were merged by their row totals, which takes a share of the budget under "
+                f"the unit {self.guarantee.unit!r}, and the guarantee counts none; the file was "
+                "altered, or the merged space was used for other counts"
+            )
         for array in (self.probabilities, self.row_totals, self.private_counts):
             if array is not None:
                 array.flags.writeable = False

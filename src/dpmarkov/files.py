@@ -100,6 +100,7 @@ def _header(release: Release) -> dict[str, Any]:
             "unit": promise.unit,
             "epsilon": promise.epsilon,
             "delta": promise.delta,
+            "spent_epsilon": promise.spent_epsilon,
             "conditions": list(promise.conditions),
         },
         "mechanism": {
@@ -114,6 +115,8 @@ def _header(release: Release) -> dict[str, Any]:
             "origins": list(space.origins) if space.kind == "rectangular" else None,
             "destinations": list(space.destinations),
             "complete": space.is_complete,
+            "merges": list(space.merges),
+            "groups": list(space.groups.values()),
         },
         "row_totals": None if totals is None else totals.tolist(),
         "weak_rows": list(release.weak_rows),
@@ -151,6 +154,7 @@ def _release(header: dict[str, Any], columns: Columns) -> Release:
             float(promise["delta"]),
             noise_of(mechanism["name"], mechanism["noise"]),
             tuple(map(str, promise["conditions"])),
+            float(promise["spent_epsilon"]),
         ),
         prior=float(mechanism["prior"]),
         debiased=bool(mechanism["debiased"]),
@@ -176,7 +180,11 @@ def _space(states: dict[str, Any], columns: Columns) -> StateSpace:
         return StateSpace(origins=origins, destinations=destinations, support=support)
     if kind == "row":
         return StateSpace(categories=destinations, support=support)
-    return StateSpace(destinations, support=support)
+    merges = [(kept, gone) for kept, gone in map(_labels, states["merges"])]
+    space = StateSpace(destinations, support=support, merges=merges)
+    if _labels(states["groups"]) != tuple(space.groups.values()):  # written for people to read
+        raise DpmarkovError("the groups are not those that the merges lead to")
+    return space
 
 
 def _labels(listed: list[Any]) -> tuple[Label, ...]:

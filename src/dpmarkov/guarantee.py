@@ -17,6 +17,7 @@ import numpy.typing as npt
 from dpmarkov.errors import DpmarkovError
 from dpmarkov.noise import Noise
 from dpmarkov.privacy.profiles import Unit, check_unit
+from dpmarkov.privacy.pure_share import profile_after
 
 __all__ = ["Guarantee"]
 
@@ -48,11 +49,13 @@ class Guarantee:
         The law of the noise (`dpmarkov.noise`), from which the promise follows.
     conditions : tuple of str
         What must be true of the data, or of their handling, for the promise to hold.
+    spent_epsilon : float
+        The share of epsilon that merging states by noisy row totals took before this noise.
 
     Raises
     ------
     DpmarkovError
-        If the noise does not give the promise.
+        If the noise and the share do not give the promise.
 
     Examples
     --------
@@ -67,15 +70,17 @@ class Guarantee:
     delta: float
     noise: Noise
     conditions: tuple[str, ...]
+    spent_epsilon: float = 0.0
 
     def __post_init__(self) -> None:
         check_unit(self.unit)
+        _check_share(self.unit, self.epsilon, self.spent_epsilon)
         actual = self.profile(self.epsilon)
         if not (0 <= self.delta < 1 and actual <= self.delta):
             raise DpmarkovError(
-                f"{self.noise} gives delta = {actual:.6g} at epsilon = {self.epsilon:g}, more than "
-                f"the {self.delta:g} that is claimed; the file was altered, or the noise was not "
-                "calibrated for this claim"
+                f"{self.noise}{self._after()} gives delta = {actual:.6g} at epsilon = "
+                f"{self.epsilon:g}, more than the {self.delta:g} that is claimed; the file was "
+                "altered, or the noise was not calibrated for this claim"
             )
 
     @overload
@@ -94,7 +99,11 @@ class Guarantee:
         -------
         float or array
         """
-        return self.noise.profile(self.unit, epsilon)
+        if not self.spent_epsilon:
+            return self.noise.profile(self.unit, epsilon)
+        return profile_after(
+            self.spent_epsilon, lambda left: self.noise.profile(self.unit, left), epsilon
+        )
 
     def __str__(self) -> str:
         lines = [
@@ -104,6 +113,7 @@ class Guarantee:
             f"Whatever someone already knows and whatever they compute from the release, any "
             f"conclusion is at most e^{self.epsilon:g} = {_factor(self.epsilon)} times as probable "
             f"on one of the two data sets as on the other{self._exception()}.",
+            *self._share(),
             "This protects each transition by itself. Someone who contributed many is protected "
             "for each of them, not for all of them together.",
             "It holds under these conditions:",
@@ -113,8 +123,34 @@ class Guarantee:
             fill(line, 88, subsequent_indent="    " * (line[0] == " ")) for line in lines
         )
 
+    def _share(self) -> list[str]:
+        if not self.spent_epsilon:
+            return []
+        return [
+            f"Of epsilon = {self.epsilon:g}, {self.spent_epsilon:g} was spent on the noise in the "
+            f"row totals by which states were merged, and the other "
+            f"{self.epsilon - self.spent_epsilon:g} on the noise in the counts."
+        ]
+
+    def _after(self) -> str:
+        spent = self.spent_epsilon
+        return f", after epsilon = {spent:g} was spent on merging states," if spent else ""
+
     def _exception(self) -> str:
         return f", plus a probability of {self.delta:g}" if self.delta else ", without exception"
+
+
+def _check_share(unit: Unit, epsilon: float, spent: float) -> None:
+    if spent and not 0 < spent < epsilon:
+        raise DpmarkovError(
+            f"merging states has spent epsilon = {spent:g}, which leaves nothing of epsilon = "
+            f"{epsilon:g}; release at a larger epsilon, or merge with a smaller share"
+        )
+    if spent and unit == "destination":
+        raise DpmarkovError(
+            f"spent_epsilon={spent:g} does not go with the unit 'destination', under which merging "
+            "states takes no share"
+        )
 
 
 def _factor(epsilon: float) -> str:

@@ -23,6 +23,7 @@ from dpmarkov.mechanisms.prior import choose_prior
 from dpmarkov.mechanisms.projection import project
 from dpmarkov.noise import Dirichlet, Gaussian, Geometric, Mechanism, Noise
 from dpmarkov.privacy.profiles import Unit, check_unit
+from dpmarkov.privacy.pure_share import remaining
 from dpmarkov.states import Label, StateSpace
 
 __all__ = ["release"]
@@ -34,6 +35,10 @@ _ONCE = "This is the only release of these data; several releases add up."
 _FROM_DATA = (
     "NOT PRIVATE as it stands: the states were read off the data, and which states occur is not "
     "protected at all."
+)
+_MERGED = (
+    "The {before} declared states were merged into {after} by their {totals}, along an adjacency "
+    "that was declared without looking at the data. A group bears the label of its largest state."
 )
 _TOTALS = "How many transitions leave each origin (the row totals) is regarded as public."
 
@@ -105,7 +110,7 @@ def release(
     True
     """
     check_unit(unit)
-    target = _Target(unit, float(epsilon), float(delta))
+    target = _target(counts, unit, float(epsilon), float(delta))
     if mechanism == "dirichlet":
         return _dirichlet(counts, target, prior, debias, assume_floor, expected_total)
     if mechanism not in _ADDED:
@@ -125,9 +130,30 @@ _ADDED: dict[str, type[Geometric | Gaussian]] = {"geometric": Geometric, "gaussi
 
 
 class _Target(NamedTuple):
+    """The promise, and what of its epsilon is left for the noise in the counts."""
+
     unit: Unit
     epsilon: float
     delta: float
+    left: float
+
+
+def _target(counts: TransitionCounts, unit: Unit, epsilon: float, delta: float) -> _Target:
+    """Take off what merging has spent, and refuse merging that this unit does not cover."""
+    merged_for = counts.merged_for or ("destination" if counts.space.merges else unit)
+    if merged_for != unit:
+        raise DpmarkovError(
+            f"the states were merged for the unit {merged_for!r} and cannot be released at "
+            f"{unit!r}, which does not cover how their row totals were used; merge the original "
+            f"counts again with unit={unit!r}{', epsilon=share' * (unit != 'destination')}"
+        )
+    spent = counts.spent_epsilon
+    if spent and spent >= epsilon:
+        raise DpmarkovError(
+            f"merging states has spent epsilon={spent:g}, which leaves nothing of epsilon="
+            f"{epsilon:g}; release at a larger epsilon, or merge with a smaller share"
+        )
+    return _Target(unit, epsilon, delta, remaining(epsilon, spent))
 
 
 def _refuse_of_dirichlet(names: list[str], mechanism: Mechanism) -> None:
@@ -141,7 +167,9 @@ def _refuse_of_dirichlet(names: list[str], mechanism: Mechanism) -> None:
 def _promise(
     counts: TransitionCounts, target: _Target, noise: Noise, asserted: tuple[str, ...] = ()
 ) -> Guarantee:
-    return Guarantee(*target, noise, _conditions(counts, target.unit) + asserted)
+    unit, epsilon, delta, _ = target
+    conditions = _conditions(counts, unit) + asserted
+    return Guarantee(unit, epsilon, delta, noise, conditions, counts.spent_epsilon)
 
 
 def _public_totals(counts: TransitionCounts, unit: Unit) -> npt.NDArray[np.int64] | None:
@@ -149,8 +177,16 @@ def _public_totals(counts: TransitionCounts, unit: Unit) -> npt.NDArray[np.int64
 
 
 def _conditions(counts: TransitionCounts, unit: Unit) -> tuple[str, ...]:
-    states = _FROM_DATA if counts.states_from_data else _DECLARED
-    return (states, _TOTALS, _ONCE) if unit == "destination" else (states, _ONCE)
+    states = (_FROM_DATA if counts.states_from_data else _DECLARED, *_merging(counts.space, unit))
+    return (*states, _TOTALS, _ONCE) if unit == "destination" else (*states, _ONCE)
+
+
+def _merging(space: StateSpace, unit: Unit) -> tuple[str, ...]:
+    if not space.merges:
+        return ()
+    totals = "public row totals" if unit == "destination" else "row totals with noise, drawn once"
+    after = space.shape[0]
+    return (_MERGED.format(before=after + len(space.merges), after=after, totals=totals),)
 
 
 # -- gamma noise -------------------------------------------------------------------------------
@@ -164,7 +200,7 @@ def _dirichlet(
     assume_floor: float | None,
     expected_total: float | None,
 ) -> Release:
-    unit, epsilon, delta = target
+    unit, _, delta, epsilon = target
     if assume_floor is None:
         public_total = counts.total if unit == "destination" else expected_total
         m = _prior(prior, counts.space, unit, epsilon, delta, debias, public_total)
@@ -275,7 +311,7 @@ def _from_gammas(
 
 
 def _added(counts: TransitionCounts, target: _Target, law: type[Geometric | Gaussian]) -> Release:
-    unit, epsilon, delta = target
+    unit, _, delta, epsilon = target
     noise = law.calibrated(unit, epsilon=epsilon, delta=delta)
     guarantee = _promise(counts, target, noise)
     noisy = counts.cells + noise.draw(counts.space.n_cells)
