@@ -190,7 +190,7 @@ def simulate_city(
         _check_number("riders", riders, 1, _MOST_TRIPS)
     if not isinstance(rng, np.random.Generator):
         raise DpmarkovError(
-            f"rng is a {type(rng).__name__}, needed is a numpy.random.Generator; give "
+            f"rng is of type {type(rng).__name__}, needed is a numpy.random.Generator; give "
             "numpy.random.default_rng(seed)"
         )
     island = make_island(zones, rng)
