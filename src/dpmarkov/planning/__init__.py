@@ -1,0 +1,31 @@
+"""What a budget buys, before any of it is spent; and how the mechanisms compare.
+
+* `plan`: feasibility, noise and predicted errors of a release, from public numbers only.
+* `compare`: the mechanisms side by side at one target, by simulation.
+* `expected_error`: how far off a release is, from the published file alone.
+* `advice`: one line when another mechanism is predicted to be clearly better.
+"""
+
+from dpmarkov.planning.comparison import Comparison, Contender, Estimate, compare
+from dpmarkov.planning.noise import Setting, advice, calibrated
+from dpmarkov.planning.plans import Plan, plan
+from dpmarkov.planning.prediction import Prediction
+from dpmarkov.planning.released import expected_error
+from dpmarkov.planning.shape import Shape, check_connected, public_shape
+
+__all__ = [
+    "Comparison",
+    "Contender",
+    "Estimate",
+    "Plan",
+    "Prediction",
+    "Setting",
+    "Shape",
+    "advice",
+    "calibrated",
+    "check_connected",
+    "compare",
+    "expected_error",
+    "plan",
+    "public_shape",
+]

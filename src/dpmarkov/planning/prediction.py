@@ -1,0 +1,184 @@
+"""Predicted errors of a calibrated mechanism on a public shape, in closed form.
+
+All are functions of public numbers, so they cost nothing and may be published. To first order in
+the noise; where noise is as large as the counts themselves the projection to positive rows keeps
+errors below what is predicted, and the prediction is marked as rough.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from dpmarkov import accuracy
+from dpmarkov.noise import Geometric
+
+if TYPE_CHECKING:
+    from dpmarkov.planning.noise import Setting
+    from dpmarkov.planning.shape import Shape
+
+__all__ = ["Prediction", "predict"]
+
+Floats = npt.NDArray[np.float64]
+
+# The closed forms of a chain need dense matrices, and a plan needs a dozen of them.
+_MOST_STATES = 1500
+# Noise of this share of a mean cell: fewer than 1 in 40 normal variates fall below zero.
+_SMALL_NOISE = 0.5
+# Points at which a smooth function is interpolated.
+_GRID = 17
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What to expect of a release.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The target.
+    states : int
+        Number of origins.
+    parameter : float
+        The rate of the Dirichlet mechanism, the scale of the others.
+    prior : float
+        Pseudo-counts.
+    noise : float
+        Standard deviation of the noise on a typical count.
+    mean_cell : float or None
+        Expected count of a typical feasible transition.
+    row_tv, row_kl : float or None
+        Expected total variation and KL divergence of a row, averaged over transitions.
+    stationary_tv : float or None
+        Expected total variation of the stationary distribution (square spaces).
+    ergodicity : float or None
+        At most this is the expected error of the ergodicity coefficient in the infinity norm.
+    reliable : bool
+        Whether noise is small enough for a first-order prediction.
+    """
+
+    epsilon: float
+    delta: float
+    states: int
+    parameter: float
+    prior: float
+    noise: float
+    mean_cell: float | None
+    row_tv: float | None
+    row_kl: float | None
+    stationary_tv: float | None
+    ergodicity: float | None
+    reliable: bool
+
+
+def predict(setting: Setting, shape: Shape, *, epsilon: float, delta: float) -> Prediction:
+    """Predict the errors of a release.
+
+    Parameters
+    ----------
+    setting : Setting
+        The calibrated mechanism.
+    shape : Shape
+        What is public.
+    epsilon, delta : float
+        What it was calibrated to.
+
+    Returns
+    -------
+    Prediction
+        Without errors where the size is not known in public.
+    """
+    cell = shape.mean_cell
+    sd = float(np.sqrt(setting.variance(cell or 0.0)))
+    known = (epsilon, delta, shape.space.shape[0], setting.parameter, setting.prior, sd, cell)
+    if shape.row_totals is None or cell is None:
+        return Prediction(*known, None, None, None, None, reliable=False)
+    tv, kl, M, variance = _rows(setting, shape, shape.row_totals)
+    weights = shape.row_totals / shape.row_totals.sum()
+    stationary, reliable = _stationary(setting, shape, shape.row_totals)
+    return Prediction(
+        *known,
+        row_tv=float(weights @ tv),
+        row_kl=float(weights @ kl),
+        stationary_tv=stationary,
+        ergodicity=_ergodicity(shape, M, variance),
+        reliable=reliable and sd <= _SMALL_NOISE * cell,
+    )
+
+
+def _rows(setting: Setting, shape: Shape, N: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """Total variation and KL of every row, mean absolute deviation and variance of every cell.
+
+    A row that nobody leaves has no weight: one transition stands in for its size.
+    """
+    space, C, N = shape.space, shape.probabilities, np.maximum(N, 1.0)
+    v, q = setting.relative(C, N, space)
+    variance = v * (1 - 2 * q) + q**2 * space.spread(space.row_sums(v))
+    if setting.as_drawn:
+        M, kl = _as_drawn(setting, C, N, shape)
+        return space.row_sums(M) / 2, kl, M, variance
+    M = np.sqrt(2 / np.pi * variance)
+    if isinstance(setting.law, Geometric):
+        M = _geometric_deviation(setting.law, q, space.spread(space.row_sizes)) / space.spread(N)
+    per_cell = np.divide(variance, 2 * C, out=np.zeros_like(C), where=C > 0)
+    return space.row_sums(M) / 2, space.row_sums(per_cell), M, variance
+
+
+def _geometric_deviation(law: Geometric, q: Floats, n: npt.NDArray[np.int64]) -> Floats:
+    """Mean absolute deviation of a count: its own noise, on the lattice, and a share of the row's.
+
+    A third or more of small geometric noise is exactly 0, so a normal law would not do. The rest of
+    the row adds nearly normal noise, of standard deviation t relative to its own.
+    """
+    own = np.maximum(1 - q, 1e-9)
+    t = q * np.sqrt((n - 1) * law.variance) / own
+    grid = np.linspace(t.min(), t.max(), _GRID)
+    return np.asarray(own * np.interp(t, grid, [_smoothed(law, x) for x in grid]))
+
+
+def _smoothed(law: Geometric, t: float) -> float:
+    """Give E|X + t Z|, X two-sided geometric and Z standard normal."""
+    from scipy.special import erf
+
+    x = np.arange(int(40 * law.scale) + 2)
+    weights = np.tanh(0.5 / law.scale) * np.exp(-x / law.scale) * np.where(x > 0, 2, 1)
+    z = x / max(t, 1e-9)
+    folded = t * np.sqrt(2 / np.pi) * np.exp(-(z**2) / 2) + x * erf(z / np.sqrt(2))
+    return float(weights @ folded)
+
+
+def _as_drawn(setting: Setting, C: Floats, N: Floats, shape: Shape) -> tuple[Floats, Floats]:
+    """Dirichlet rows as they are drawn: Lemma 7 for every cell, Theorem 2 for every row.
+
+    The prior shifts a cell by ``p - C``, which adds to its noise at most in full.
+    """
+    from scipy.special import digamma, xlogy
+
+    space, p = shape.space, setting.means(C, N, shape.space)
+    k = setting.parameter * (N + space.row_sizes * setting.prior)
+    pairs = np.column_stack([p, 1 - p])
+    spread = np.asarray(accuracy.mean_absolute_deviation(pairs, space.spread(k), released=True))
+    surprise = xlogy(C, C) + C * (digamma(space.spread(k)) - digamma(space.spread(k) * p))
+    return spread[:, 0] + np.abs(p - C), space.row_sums(surprise)
+
+
+def _stationary(setting: Setting, shape: Shape, N: Floats) -> tuple[float | None, bool]:
+    space = shape.space
+    if space.kind != "square" or space.shape[0] > _MOST_STATES:
+        return None, True
+    v, q = setting.relative(shape.probabilities, np.maximum(N, 1.0), space)
+    P, variances, centres = (space.to_dense(x) for x in (shape.probabilities, v, q))
+    found = accuracy.prediction_from_variances(P, variances, centres=centres, released=True)
+    return min(found.expected_tv, 1.0), found.reliable
+
+
+def _ergodicity(shape: Shape, M: Floats, variance: Floats) -> float | None:
+    """Bound as in `dpmarkov.accuracy.ergodicity_bound`, for the noise of any mechanism."""
+    if shape.space.kind != "square":
+        return None
+    columns = np.bincount(shape.space.columns, weights=M, minlength=shape.space.shape[1])
+    rest = np.maximum(variance - M**2, 0.0).sum()
+    return float(columns.max() + np.sqrt(rest))

@@ -1,0 +1,53 @@
+"""The expected error of a release, from the published file alone.
+
+The released rows stand in for the true ones, and the row totals are public (`destination`) or
+private estimates (`transition`): all of it is post-processing, so it may be printed beside the
+release.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpmarkov.planning.noise import Setting
+from dpmarkov.planning.prediction import Prediction, predict
+from dpmarkov.planning.shape import Shape
+
+if TYPE_CHECKING:
+    from dpmarkov.artefact import Release
+
+__all__ = ["expected_error"]
+
+
+def expected_error(release: Release) -> Prediction:
+    """Predict how far off a release is, as its reader can.
+
+    Parameters
+    ----------
+    release : Release
+        What was published.
+
+    Returns
+    -------
+    Prediction
+
+    Examples
+    --------
+    >>> import dpmarkov as dpm
+    >>> space = dpm.StateSpace(["sun", "rain"])
+    >>> counts = dpm.TransitionCounts.from_dense([[9000, 1000], [3000, 2000]], space)
+    >>> out = dpm.release(counts, epsilon=1.0, delta=1e-6, unit="transition")
+    >>> 0 < expected_error(out).stationary_tv < 0.01
+    True
+    """
+    promise, space = release.guarantee, release.space
+    if release.private_counts is not None:
+        totals = np.maximum(space.row_sums(release.private_counts), 1.0)
+    else:
+        assert release.row_totals is not None  # one of the two is public, whatever the unit
+        totals = release.row_totals.astype(np.float64)
+    shape = Shape(space, totals, release.probabilities, ("read off the release",))
+    setting = Setting(promise.noise, promise.unit, release.prior, release.debiased)
+    return predict(setting, shape, epsilon=promise.epsilon, delta=promise.delta)
