@@ -4,10 +4,10 @@ Count, privatize, use::
 
     import dpmarkov as dpm
 
-    space = dpm.StateSpace(["home", "work", "shop"])
-    counts = dpm.TransitionCounts.from_dense(matrix, space)       # sensitive
+    counts = dpm.count_transitions("trips.parquet", origin="from", destination="to",
+                                   states=["home", "work", "shop"])  # sensitive
     release = dpm.release(counts, epsilon=1, delta=1e-6, unit="transition")
-    release.chain.stationary_distribution()                       # public
+    release.chain.stationary_distribution()                          # public
     print(release.guarantee)
 
 Names are imported when they are first used, so that ``import dpmarkov`` stays light.
@@ -27,20 +27,27 @@ __all__ = [
     "StateSpace",
     "TransitionCounts",
     "accuracy",
+    "count_categories",
+    "count_paths",
+    "count_transitions",
+    "datasets",
     "load",
     "mechanisms",
+    "merge_states",
     "privacy",
     "release",
 ]
 
 if TYPE_CHECKING:
-    from dpmarkov import accuracy, mechanisms, privacy
+    from dpmarkov import accuracy, datasets, mechanisms, privacy
     from dpmarkov.artefact import Release
     from dpmarkov.chain import MarkovChain
+    from dpmarkov.counting import count_categories, count_paths, count_transitions
     from dpmarkov.counts import TransitionCounts
     from dpmarkov.errors import DpmarkovError, InfeasibleError
     from dpmarkov.files import load
     from dpmarkov.guarantee import Guarantee
+    from dpmarkov.merging import merge_states
     from dpmarkov.privatize import release
     from dpmarkov.states import StateSpace
 
@@ -52,7 +59,11 @@ _HOMES = {
     "Release": "artefact",
     "StateSpace": "states",
     "TransitionCounts": "counts",
+    "count_categories": "counting",
+    "count_paths": "counting",
+    "count_transitions": "counting",
     "load": "files",
+    "merge_states": "merging",
     "release": "privatize",
 }
 

@@ -99,7 +99,7 @@ def release(
 
     Examples
     --------
-    >>> from dpmarkov.states import Label, StateSpace
+    >>> from dpmarkov.states import StateSpace
     >>> space = StateSpace(["sun", "rain"])
     >>> counts = TransitionCounts.from_dense([[9000, 1000], [3000, 2000]], space)
     >>> out = release(counts, epsilon=1.0, delta=1e-6, unit="transition")
