@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from itertools import product
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from dpmarkov import files
 
 TARGET = {"epsilon": 1.0, "delta": 1e-6}
 SUFFIXES = [".json", ".parquet"]
+MECHANISMS = ["dirichlet", "geometric", "gaussian"]
 
 
 @pytest.fixture
@@ -29,13 +31,14 @@ def release():
 @given(counts=any_counts())
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_round_trip_is_exact(suffix, counts, tmp_path):
-    for unit in ("destination", "transition"):
-        out = dpm.release(counts, **TARGET, unit=unit)
+    for unit, mechanism in product(("destination", "transition"), MECHANISMS):
+        out = dpm.release(counts, **TARGET, unit=unit, mechanism=mechanism)
         path = tmp_path / f"out{suffix}"
         out.save(path, overwrite=True)
         again = dpm.load(path)
         assert again == out
         assert again.guarantee == out.guarantee
+        assert again.mechanism == mechanism
         assert again.space == out.space
 
 
@@ -169,6 +172,22 @@ ALTERATIONS = {
         "'x' stands twice",
     ),
     "a missing field": (lambda h: h.pop("mechanism"), "mechanism"),
+    "a mechanism that is not one": (
+        lambda h: h["mechanism"].update(name="laplace"),
+        "mechanism must be one of .*not 'laplace'",
+    ),
+    "the noise of another mechanism": (
+        lambda h: h["mechanism"].update(name="gaussian"),
+        "unexpected keyword argument 'rate'",
+    ),
+    "less noise than is claimed": (
+        lambda h: h["mechanism"].update(name="geometric", noise={"scale": 1.9}),
+        "that is claimed",
+    ),
+    "noise that is no noise": (
+        lambda h: h["mechanism"].update(name="geometric", noise={"scale": -2.0}),
+        "scale must be above 0",
+    ),
     "totals that are not public": (
         lambda h: h["guarantee"].update(unit="transition", epsilon=5.0),
         "row totals are public",

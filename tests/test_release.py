@@ -15,10 +15,11 @@ import dpmarkov as dpm
 from dpmarkov.mechanisms import dirichlet
 from dpmarkov.mechanisms.prior import choose_prior
 from dpmarkov.mechanisms.sampling import LARGEST_SHAPE
-from dpmarkov.noise import Dirichlet
+from dpmarkov.noise import Dirichlet, Gaussian, Geometric
 
 TARGET = {"epsilon": 1.0, "delta": 1e-6}
 UNITS = ["destination", "transition"]
+ADDED = {"geometric": Geometric, "gaussian": Gaussian}
 SPACE = dpm.StateSpace(["home", "work", "shop"])
 COUNTS = dpm.TransitionCounts.from_dense([[120, 3000, 400], [2500, 900, 600], [900, 100, 0]], SPACE)
 
@@ -39,6 +40,33 @@ def test_every_release_has_positive_rows_and_a_guarantee_that_holds(
     assert np.allclose(counts.space.row_sums(out.probabilities), 1, atol=1e-12)
     assert out.guarantee.profile(epsilon) <= 1e-6
     assert out.guarantee.noise.mass == out.prior >= 1
+    assert (out.row_totals is None) == (unit == "transition")
+    assert (out.private_counts is None) == (unit == "destination")
+    if unit == "destination":
+        empty = tuple(counts.space.origins[i] for i in np.flatnonzero(counts.row_totals == 0))
+        assert out.weak_rows == empty
+
+
+@given(
+    counts=any_counts(),
+    unit=st.sampled_from(UNITS),
+    epsilon=st.sampled_from([0.05, 1.0, 20.0]),
+    mechanism=st.sampled_from(["geometric", "gaussian"]),
+    delta=st.sampled_from([0.0, 1e-6, 0.1]),
+)
+@settings(max_examples=60)
+def test_every_release_of_noisy_counts_has_positive_rows_and_a_guarantee_that_holds(
+    counts, unit, epsilon, mechanism, delta
+):
+    if mechanism == "gaussian" and delta == 0:
+        delta = 1e-12
+    out = dpm.release(counts, epsilon=epsilon, delta=delta, unit=unit, mechanism=mechanism)
+    assert np.all(out.probabilities > 0)
+    assert np.allclose(counts.space.row_sums(out.probabilities), 1, atol=1e-12)
+    assert out.guarantee.profile(epsilon) <= delta
+    assert out.mechanism == mechanism
+    assert out.guarantee.noise == ADDED[mechanism].calibrated(unit, epsilon=epsilon, delta=delta)
+    assert (out.prior, out.debiased) == (0, True)
     assert (out.row_totals is None) == (unit == "transition")
     assert (out.private_counts is None) == (unit == "destination")
     if unit == "destination":
@@ -80,7 +108,7 @@ def test_rates_and_priors_with_too_many_digits_are_refused():
 
 
 # Statistical tests: fixed numbers of draws from the system's generator, so they cannot be seeded.
-# Each compares a p-value with 1e-7; there are 8 of them, so a false alarm has probability < 1e-6.
+# Each compares a p-value with 1e-7; there are 17 of them, so a false alarm has probability < 2e-6.
 FALSE_ALARM = 1e-7
 
 
@@ -109,12 +137,29 @@ def test_private_counts_are_unbiased_with_the_stated_variance(cell):
     assert stats.kstest(draws, law.cdf).pvalue > FALSE_ALARM
 
 
+@pytest.mark.parametrize("mechanism", ADDED)
+@pytest.mark.parametrize("cell", [0, 1, 2])
+def test_noisy_counts_are_counts_and_noise_of_the_guarantee_s_law(mechanism, cell):
+    out = _repeated(20_000, unit="transition", mechanism=mechanism)
+    added = out.private_counts.reshape(-1, 3)[:, cell] - [40, 9, 1][cell]
+    noise = out.guarantee.noise
+    if mechanism == "gaussian":
+        assert stats.kstest(added, stats.norm(scale=noise.scale).cdf).pvalue > FALSE_ALARM
+        return
+    k = np.arange(-6, 7)
+    p = np.exp(-np.abs(k) / noise.scale) * np.tanh(0.5 / noise.scale)
+    p[[0, -1]] += (1 - p.sum()) / 2  # what lies beyond
+    observed = np.bincount(np.clip(added, -6, 6).astype(int) + 6, minlength=13)
+    assert stats.chisquare(observed, p * added.size).pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize("mechanism", ["dirichlet", *ADDED])
 @pytest.mark.parametrize("unit", UNITS)
-def test_debiased_rows_are_right_on_average(unit):
+def test_debiased_rows_are_right_on_average(unit, mechanism):
     n = 4000
     space = dpm.StateSpace(origins=range(n), destinations=["a", "b", "c"])
     counts = dpm.TransitionCounts(space, np.tile([9000, 700, 300], n))
-    out = dpm.release(counts, **TARGET, unit=unit)
+    out = dpm.release(counts, **TARGET, unit=unit, mechanism=mechanism)
     deviations = out.matrix - np.array([0.9, 0.07, 0.03])
     assert out.touched == 0
     assert stats.ttest_1samp(deviations[:, 1], 0).pvalue > FALSE_ALARM
@@ -129,9 +174,26 @@ def test_the_tests_of_the_law_can_fail():
     assert stats.kstest(draws, wrong.cdf).pvalue < FALSE_ALARM
 
 
-def test_two_releases_never_share_noise():
-    a, b = (dpm.release(COUNTS, **TARGET, unit="transition") for _ in range(2))
-    assert not np.any(a.probabilities == b.probabilities)
+@pytest.mark.parametrize("mechanism", ["dirichlet", "gaussian"])
+def test_two_releases_never_share_noise(mechanism):
+    # whole numbers do meet by chance: for them see the sampler's own tests
+    a, b = (
+        dpm.release(COUNTS, epsilon=0.1, delta=1e-6, unit="transition", mechanism=mechanism)
+        for _ in range(2)
+    )
+    assert not np.any(a.private_counts == b.private_counts)
+
+
+def test_the_mechanisms_rank_as_theory_says():
+    # at event level geometric noise is the most accurate; the Dirichlet mechanism with a large
+    # prior comes near the Gaussian from above
+    def error(mechanism):
+        out = _repeated(4000, unit="transition", mechanism=mechanism)
+        return np.mean((out.private_counts - np.tile([40, 9, 1], 4000)) ** 2)
+
+    geometric, gaussian, dirichlet = (error(m) for m in ("geometric", "gaussian", "dirichlet"))
+    assert geometric < 0.2 * gaussian
+    assert 0.95 < dirichlet / gaussian < 1.2
 
 
 def test_no_release_takes_a_generator_or_a_seed():
@@ -187,6 +249,14 @@ def test_the_paper_s_setting_prints_its_condition_and_refuses_other_data():
         ({"unit": "destination", "mechanism": "laplace"}, "not 'laplace'"),
         ({"unit": "destination", "epsilon": -1}, "epsilon must be at least 0"),
         ({"unit": "destination", "delta": 0}, "delta must be above 0"),
+        ({"unit": "user", "mechanism": "geometric"}, "unit must be one of"),
+        ({"unit": "transition", "mechanism": "gaussian", "delta": 0}, "delta must be above 0"),
+        ({"unit": "transition", "mechanism": "geometric", "delta": 1}, "delta.*below 1"),
+        ({"unit": "transition", "mechanism": "geometric", "epsilon": -1}, "epsilon must be at l"),
+        ({"unit": "transition", "mechanism": "geometric", "prior": 5}, "prior goes with .*dirichl"),
+        ({"unit": "destination", "mechanism": "gaussian", "debias": False}, "debias goes with"),
+        ({"unit": "destination", "mechanism": "geometric", "assume_floor": 0.1}, "assume_floor go"),
+        ({"unit": "transition", "mechanism": "gaussian", "expected_total": 9}, "expected_total go"),
     ],
 )
 def test_arguments_that_do_not_fit_are_named(options, message):
@@ -220,20 +290,25 @@ def test_the_prior_is_chosen_from_public_numbers_only():
     assert dpm.privacy.minimum_mass("destination", **TARGET) < small < large
 
 
-def test_the_same_total_gives_the_same_parameters_whatever_the_cells_are():
+@pytest.mark.parametrize("mechanism", ["dirichlet", *ADDED])
+def test_the_same_total_gives_the_same_parameters_whatever_the_cells_are(mechanism):
     # under `destination` the row totals are public; nothing else may steer the noise
     other = dpm.TransitionCounts.from_dense([[3520, 0, 0], [0, 0, 4000], [0, 1000, 0]], SPACE)
-    a, b = (dpm.release(c, **TARGET, unit="destination") for c in (COUNTS, other))
+    a, b = (
+        dpm.release(c, **TARGET, unit="destination", mechanism=mechanism) for c in (COUNTS, other)
+    )
     assert a.guarantee == b.guarantee
     assert (a.prior, a.weak_rows) == (b.prior, b.weak_rows)
 
 
-def test_rows_mostly_of_noise_are_named_as_weak():
+@pytest.mark.parametrize("mechanism", ["dirichlet", *ADDED])
+def test_rows_mostly_of_noise_are_named_as_weak(mechanism):
     counts = dpm.TransitionCounts.from_dense([[10**6, 10**6, 0], [0, 0, 0], [0, 10**7, 0]], SPACE)
-    out = dpm.release(counts, **TARGET, unit="destination")
+    out = dpm.release(counts, **TARGET, unit="destination", mechanism=mechanism)
     assert out.weak_rows == ("work",)
     # under `transition` this is read off the noise: 2 standard deviations, so 1 time in 40 not
-    assert "home" not in dpm.release(counts, **TARGET, unit="transition").weak_rows
+    out = dpm.release(counts, **TARGET, unit="transition", mechanism=mechanism)
+    assert "home" not in out.weak_rows
 
 
 def test_states_read_off_the_data_are_printed_as_not_private():
@@ -274,6 +349,16 @@ def test_a_guarantee_in_words_never_rounds_its_factor_down():
             assert np.exp(epsilon) <= factor <= np.exp(epsilon) * 1.01
 
 
-def test_a_guarantee_that_its_rate_does_not_give_cannot_be_made():
-    with pytest.raises(dpm.DpmarkovError, match="more than the 1e-06 that is claimed"):
-        dpm.Guarantee("destination", 1.0, 1e-6, Dirichlet(rate=2.0, mass=30.0), conditions=())
+def test_pure_privacy_is_said_to_be_without_exception():
+    out = dpm.release(COUNTS, epsilon=1.0, delta=0, unit="transition", mechanism="geometric")
+    assert out.guarantee.noise == Geometric(1.0)
+    assert "(1, 0)-differentially private" in str(out.guarantee)
+    assert "as on the other, without exception." in " ".join(str(out.guarantee).split())
+
+
+@pytest.mark.parametrize(
+    "noise", [Dirichlet(rate=2.0, mass=30.0), Geometric(1.9), Gaussian(5.9)], ids=str
+)
+def test_a_guarantee_that_its_noise_does_not_give_cannot_be_made(noise):
+    with pytest.raises(dpm.DpmarkovError, match=r"=.*more than the 1e-06 that is claimed"):
+        dpm.Guarantee("destination", 1.0, 1e-6, noise, conditions=())
