@@ -41,7 +41,7 @@ __all__ = [
     "sparse_stationary_distribution",
 ]
 
-_BAND_ENTRIES = 50_000_000  # n times the block width: three such arrays of float64 are 1.2 GB
+_BAND_ENTRIES = 150_000_000  # n times the block width: two such arrays of float64 are 2.4 GB
 _BLOCK = 32  # narrower blocks cost more in calls than they save in work
 _LU_WIDTH = 1.5  # a band up to this times sqrt(n) is a plane lattice, whose fill-in is affordable
 _PROMISE = 1e-8
@@ -166,29 +166,40 @@ def _by_width(P: Any, width: int) -> Floats:
 
 def _by_bands(P: Any, b: int) -> Floats:
     """Eliminate block after block, last first, then substitute forwards."""
-    here, up, down = _tridiagonal_blocks(P, b)
+    here, up = _blocks_up(P, b)
     for k in range(len(here) - 1, 0, -1):
-        _eliminate_block(here[k - 1], here[k], up[k], down[k])
+        _eliminate_block(here[k - 1], here[k], up[k], _block_down(P, k, b))
     eliminate(here[0].T, np.zeros(b))
     return _substitute(here, up)[: P.shape[0]]
 
 
-def _tridiagonal_blocks(P: Any, b: int) -> tuple[Blocks, Blocks, Blocks]:
-    """Return -P in blocks: k to k, k - 1 to k, and k to k - 1; padded with states never entered.
+def _blocks_up(P: Any, b: int) -> tuple[Blocks, Blocks]:
+    """Return the blocks of -P from k to k and from k - 1 to k, padded with states never entered.
 
     A padding state goes to its left neighbour for certain, so that elimination drops it at once.
     """
     n = P.shape[0]
     count = -(-n // b)
-    here, up, down = (np.zeros((count, b, b)) for _ in range(3))
+    here, up = np.zeros((count, b, b)), np.zeros((count, b, b))
     P = sparse.coo_array(P)
     (i, row), (j, column) = np.divmod(P.row, b), np.divmod(P.col, b)
-    for blocks, chosen in ((here, i == j), (up, i == j - 1), (down, i == j + 1)):
-        block = np.maximum(i, j)[chosen]
-        blocks[block, row[chosen], column[chosen]] = -P.data[chosen]
+    for blocks, chosen in ((here, i == j), (up, i == j - 1)):
+        blocks[j[chosen], row[chosen], column[chosen]] = -P.data[chosen]
     padding = np.arange(n - (count - 1) * b, b)
     here[-1, padding, padding - 1] = -1.0
-    return here, up, down
+    return here, up
+
+
+def _block_down(P: Any, k: int, b: int) -> Floats:
+    """Return the block of -P from k to k - 1: used once, so it is not stored beforehand."""
+    bounds = P.indptr[k * b : (k + 1) * b + 1]
+    entries = slice(bounds[0], bounds[-1])
+    row = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+    column = P.indices[entries] - (k - 1) * b
+    below = column < b
+    down = np.zeros((b, b))
+    down[row[below], column[below]] = -P.data[entries][below]
+    return down
 
 
 def _eliminate_block(before: Floats, here: Floats, up: Floats, down: Floats) -> None:
@@ -309,9 +320,10 @@ def _relative(error: Floats, x: Floats) -> float:
 def _promise(route: str, n: int, error: float) -> None:
     if error <= _PROMISE:
         return
+    size = f"be off by a relative {error:.1e}" if error < 1 else "have no correct digit"
     warnings.warn(
         f"the stationary distribution of this sparse chain of {n:,} states was found by {route}, "
-        f"and its smallest entries may be off by a relative {error:.1e}; at most {_PROMISE:g} can "
+        f"and entries of it may {size}; at most {_PROMISE:g} can "
         f"be promised. Merge states with lump(groups) until at most {DENSE_STATES:,} are left to "
         "have every entry exact to rounding",
         AccuracyWarning,
