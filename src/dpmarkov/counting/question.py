@@ -136,6 +136,8 @@ class Question:
             ) as source:
                 labels = fetched(source.frame.group_by(alias).agg(n=nw.len()))
                 found |= set(labels[alias].to_pylist())
+        if not found - {None}:
+            raise DpmarkovError("the data hold no states at all; declare them with states=")
         return sorted(found - {None})
 
     def _tally(self, space: StateSpace) -> Tally:

@@ -109,7 +109,8 @@ def _recognised(data: Any) -> nw.LazyFrame[Any] | nw.DataFrame[Any] | None:
     if isinstance(data, pa.RecordBatch):
         data = pa.table(data)
     try:
-        return cast("nw.LazyFrame[Any] | nw.DataFrame[Any]", nw.from_native(data))
+        with plain_errors("opening the data"):
+            return cast("nw.LazyFrame[Any] | nw.DataFrame[Any]", nw.from_native(data))
     except TypeError:
         raise DpmarkovError(
             f"a {type(data).__name__} cannot be counted; give a path or glob, SQL with database=, "
