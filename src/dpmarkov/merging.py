@@ -222,8 +222,8 @@ class _Groups:
 
     def partner(self, group: int) -> int | None:
         """Find the smallest neighbour that the group may join."""
-        allowed = (other for other in self._around[group] if self._may_join(group, other))
-        return min(allowed, key=lambda other: (self.total[other], other), default=None)
+        by_size = sorted(self._around[group], key=lambda other: (self.total[other], other))
+        return next((other for other in by_size if self._may_join(group, other)), None)
 
     def _may_join(self, a: int, b: int) -> bool:
         """Tell whether every row keeps two feasible destinations at least."""
