@@ -20,6 +20,7 @@ from dpmarkov.privacy.profiles import (
     check_unit,
     checked,
     each,
+    overshoot,
     profile,
     safe_root,
 )
@@ -76,7 +77,7 @@ def calibrate(
 
 def _calibrate(unit: Unit, eps: float, target: float, mu: float) -> float:
     def excess(rate: float) -> float:
-        return float(np.log(profile(unit, rate=rate, mass=mu, epsilon=eps) / target))
+        return overshoot(profile(unit, rate=rate, mass=mu, epsilon=eps), target)
 
     needed = minimum_mass(unit, epsilon=eps, delta=target)
     if mu <= needed or excess(_LEAST_RATE) > 0:

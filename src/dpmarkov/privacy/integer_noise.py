@@ -38,7 +38,7 @@ import numpy.typing as npt
 
 from dpmarkov.errors import DpmarkovError
 from dpmarkov.privacy.pairs import _DROP, _integral
-from dpmarkov.privacy.profiles import Unit, check_unit, checked, each, safe_root
+from dpmarkov.privacy.profiles import Unit, check_unit, checked, each, overshoot, safe_root
 
 __all__ = [
     "Sensitivity",
@@ -352,10 +352,7 @@ def _least_scale(delta: Callable[[float], float], start: float, target: float) -
     """Find where a delta that falls with the scale meets its target, from the safe side."""
 
     def excess(scale: float) -> float:
-        value = delta(scale)
-        ratio = float(np.log(max(value, _LEAST)) - np.log(target))
-        # The logarithms may round to equal ones; which side it is must not be left to them.
-        return min(ratio, 0.0) if value <= target else max(ratio, _ULP)
+        return overshoot(delta(scale), target)
 
     safe = start
     while excess(safe) > 0:

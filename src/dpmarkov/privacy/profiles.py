@@ -138,7 +138,7 @@ def epsilon(unit: Unit, *, rate: npt.ArrayLike, mass: npt.ArrayLike, delta: npt.
 
 def _epsilon(unit: Unit, r: float, mu: float, target: float) -> float:
     def excess(eps: float) -> float:
-        return float(np.log(profile(unit, rate=r, mass=mu, epsilon=eps) / target))
+        return overshoot(profile(unit, rate=r, mass=mu, epsilon=eps), target)
 
     if excess(0.0) <= 0:
         return 0.0
@@ -244,6 +244,12 @@ def each(function: Callable[..., float], *arguments: Floats) -> Any:
     arrays = np.broadcast_arrays(*arguments)
     values = np.array([function(*map(float, x)) for x in zip(*map(np.ravel, arrays), strict=True)])
     return float(values[0]) if arrays[0].ndim == 0 else values.reshape(arrays[0].shape)
+
+
+def overshoot(delta: float, target: float) -> float:
+    """Compare in logarithms, whose rounding must not decide which of the two is larger."""
+    ratio = float(np.log(max(delta, 5e-324)) - np.log(target))
+    return min(ratio, 0.0) if delta <= target else max(ratio, 2.0**-52)
 
 
 def safe_root(
