@@ -238,7 +238,7 @@ def advice(
     --------
     >>> chosen = Setting(Dirichlet(600.0, 10_000.0), "transition", prior=10_000.0)
     >>> print(advice(chosen, epsilon=1.0, delta=1e-6))
-    mechanism 'geometric' is predicted to be 3.0 times as accurate here: ...
+    mechanism='geometric' is predicted to be 3.0 times as accurate here: ...
     """
     mine, laws = float(np.sqrt(setting.variance(mean_cell or 0.0))), (Geometric, Gaussian)
     # Where delta is 0 geometric noise is the only one.
@@ -251,7 +251,7 @@ def advice(
     if best.mechanism == setting.law.mechanism or theirs > _CLEARLY * mine:
         return None
     return (
-        f"mechanism {best.mechanism!r} is predicted to be {mine / theirs:.1f} times as accurate "
-        f"here: its noise on a count has standard deviation {theirs:.2g}, that of "
-        f"{setting.law.mechanism!r} {mine:.2g}"
+        f"mechanism={best.mechanism!r} is predicted to be {mine / theirs:.1f} times as accurate "
+        f"here: its noise on a count has standard deviation {theirs:.2g}, that of the "
+        f"{setting.law.mechanism} mechanism {mine:.2g}"
     )

@@ -3,8 +3,9 @@
 States and support are declared, so they are public always. How many transitions leave each state
 is public under the unit `destination`; elsewhere it is a guess that the curator declares. How a
 row divides over its destinations is never known beforehand: unless a public matrix is given
-(last year's release, say), rows are taken to be *even*. An even row has the largest expected
-total variation of all rows of its size, so that a plan is careful rather than bold.
+(last year's release, say), rows are taken to be *even*. That is careful for the rows: none of its
+size has a larger expected total variation. It is bold for the long run, which noise moves further
+where traffic is uneven or the chain mixes slowly: a public matrix is the way to see by how much.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["Shape", "check_connected", "public_shape"]
 
 Floats = npt.NDArray[np.float64]
+
+_EVEN_ROWS = "rows are even (an uneven or slowly mixing chain has a less certain long run)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +121,7 @@ def public_shape(
         why = f"{expected_total:g} transitions, as many from each origin"
     else:
         return Shape(space, None, _probabilities(matrix, space), ("the number is not known",))
-    rows = "rows are even" if matrix is None else "rows are those of the public matrix"
+    rows = _EVEN_ROWS if matrix is None else "rows are those of the public matrix"
     return Shape(space, totals, _probabilities(matrix, space), (why, rows))
 
 
