@@ -1,0 +1,51 @@
+"""The application: its commands and what stands above them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import dpmarkov
+from dpmarkov.cli.command import register
+from dpmarkov.cli.compare import compare
+from dpmarkov.cli.demo import demo
+from dpmarkov.cli.plan import plan
+from dpmarkov.cli.release import release
+from dpmarkov.cli.show import show
+from dpmarkov.cli.simulate import simulate
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="dpmarkov",
+    help="Publish Markov chains from sensitive event data with differential privacy.",
+    epilog="Start with: dpmarkov demo",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"dpmarkov {dpmarkov.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _above(
+    _: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Publish Markov chains from sensitive event data with differential privacy."""
+
+
+for _command in (demo, plan, release, show, simulate, compare):
+    register(app, _command)
+
+
+def main() -> None:
+    """Run the command line."""
+    app(prog_name="dpmarkov")

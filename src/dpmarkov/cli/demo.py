@@ -1,0 +1,158 @@
+"""``dpmarkov demo``: the whole way on a simulated city, with nothing but the package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+import typer
+
+from dpmarkov.cli.options import Force, General
+from dpmarkov.cli.output import in_options, print_json, print_tables, stages
+from dpmarkov.cli.report import advised, as_dict
+from dpmarkov.cli.show import top_table
+from dpmarkov.errors import DpmarkovError
+
+if TYPE_CHECKING:
+    from dpmarkov.artefact import Release
+    from dpmarkov.counts import TransitionCounts
+    from dpmarkov.planning import Plan
+
+__all__ = ["demo"]
+
+# The paper's section 5.2: zones of an island, and a month of trips.
+_ZONES, _TRIPS = 63, 2_933_898
+
+
+def demo(
+    general: General,
+    folder: Annotated[Path, typer.Option(help="Where the files go.")] = Path("dpmarkov-demo"),
+    force: Force = False,
+    epsilon: Annotated[float, typer.Option(help="Epsilon.")] = 1.0,
+    delta: Annotated[float, typer.Option(help="Delta.")] = 1e-6,
+    unit: Annotated[
+        Literal["destination", "transition"], typer.Option(help="What is hidden.")
+    ] = "transition",
+    mechanism: Annotated[
+        Literal["dirichlet", "geometric", "gaussian"], typer.Option(help="The noise.")
+    ] = "dirichlet",
+    zones: Annotated[int, typer.Option(help="Zones of the city.")] = _ZONES,
+    trips: Annotated[int, typer.Option(help="Trips in a month.")] = _TRIPS,
+    seed: Annotated[int, typer.Option(help="Which city; the noise has no seed.")] = 1,
+) -> None:
+    """Simulate a city, and publish how people move in it.
+
+    Makes trips at the paper's scale, counts, plans and releases them, and says how far off the
+    published chain is. The trips are invented; the noise is real.
+
+    Example:
+    dpmarkov demo --folder my-city --epsilon 0.5
+    """
+    target = {"epsilon": epsilon, "delta": delta, "unit": unit}
+    made = _made(folder, force, zones, trips, seed, target, mechanism)
+    actual = _actual(made)
+    if general.json:
+        print_json(_as_dict(made, actual))
+    else:
+        _tell(made, actual, zones, trips)
+
+
+class _Made(NamedTuple):
+    """What the demo made."""
+
+    files: dict[str, str]
+    counts: TransitionCounts
+    plan: Plan
+    release: Release
+
+
+def _made(
+    folder: Path,
+    force: bool,
+    zones: int,
+    trips: int,
+    seed: int,
+    target: dict[str, Any],
+    mechanism: Any,
+) -> _Made:
+    with stages(5) as begin:
+        begin("importing")
+        import numpy as np
+
+        import dpmarkov as dpm
+        from dpmarkov.counting import count_transitions
+        from dpmarkov.datasets import simulate_city
+        from dpmarkov.planning import plan
+
+        output = folder / "release.json"
+        if output.exists() and not force:
+            raise DpmarkovError(f"{output} exists; choose another --folder, or pass --force")
+        begin("simulating a city")
+        city = simulate_city(zones, trips, rng=np.random.default_rng(seed))
+        files = city.save(folder, overwrite=force)
+        begin("counting trips")
+        counts = count_transitions(
+            files["trips"], origin="origin", destination="destination", states=files["states"]
+        )
+        begin("planning")
+        made_plan = plan(counts.space, expected_total=trips, mechanism=mechanism, **target)
+        begin("drawing noise")
+        guess: dict[str, Any] = {"expected_total": trips} if mechanism == "dirichlet" else {}
+        release = dpm.release(counts, mechanism=mechanism, **guess, **target)
+        release.save(output, overwrite=force)
+    paths = {name: str(path) for name, path in {**files, "release": output}.items()}
+    return _Made(paths, counts, made_plan, release)
+
+
+def _actual(made: _Made) -> dict[str, float]:
+    """Measure how far off the release is, which only a simulated city lets anyone see."""
+    import numpy as np
+
+    from dpmarkov.chain import MarkovChain
+    from dpmarkov.mechanisms.projection import project
+
+    counts, release = made.counts, made.release
+    N = counts.row_totals.astype(np.float64)
+    # A zone that nobody left is at the floor, as in a release without noise.
+    rows, _ = project(counts.cells.astype(np.float64), N, counts.space)
+    truth = MarkovChain(counts.space.to_dense(rows), counts.space.labels)
+    pi, private = truth.stationary_distribution(), release.chain.stationary_distribution()
+    shares = counts.space.spread(N / N.sum())
+    return {
+        "row_tv": float(np.abs(release.probabilities - rows) @ shares / 2),
+        "stationary_tv": float(np.abs(private - pi).sum() / 2),
+    }
+
+
+def _as_dict(made: _Made, actual: dict[str, float]) -> dict[str, Any]:
+    return {
+        **as_dict(made.release),
+        "actual_error": actual,
+        "plan": made.plan.to_dict(),
+        "advice": advised(made.release),
+        "files": made.files,
+    }
+
+
+def _tell(made: _Made, actual: dict[str, float], zones: int, trips: int) -> None:
+    from dpmarkov.planning import expected_error
+    from dpmarkov.planning.text import Table, number
+
+    typer.echo(f"A simulated city: {zones} zones, {trips:,} trips.\n")
+    typer.echo(made.release.guarantee)
+    names = {"row_tv": "row, total variation", "stationary_tv": "long run, total variation"}
+    expected = expected_error(made.release)
+    rows = [
+        (name, *(number(x) for x in (getattr(made.plan.prediction, key), getattr(expected, key))),
+         number(actual[key]))
+        for key, name in names.items()
+    ]  # fmt: skip
+    headers = ("error", "planned", "told by the release", "actual (simulated data only)")
+    print_tables([Table("How far off:", headers, rows), top_table(made.release, 5)])
+    advice = advised(made.release)
+    if advice:
+        typer.echo(f"\nAdvice: {in_options(advice)}.")
+    typer.echo("\nFiles:")
+    for name, path in made.files.items():
+        typer.echo(f"  {name:10} {path}")
+    typer.echo(f"\nNext: dpmarkov show {made.files['release']}")

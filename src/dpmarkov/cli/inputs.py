@@ -1,0 +1,280 @@
+"""Events, states and public numbers, as they are given on the command line."""
+
+from __future__ import annotations
+
+import csv
+import re
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpmarkov.cli.options import Declared, Events, Merging, Public, Target
+from dpmarkov.errors import DpmarkovError
+
+if TYPE_CHECKING:
+    from dpmarkov.artefact import Release
+    from dpmarkov.counts import TransitionCounts
+    from dpmarkov.states import Label, StateSpace
+
+__all__ = ["counted", "declared_space", "merged", "public_numbers"]
+
+_FROM_DATA = "from-data"
+_RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)")
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
+_KINDS = (
+    "give the columns of the events in one of three ways: --origin and --destination; --entity, "
+    "--time and --state for paths; --category for a single distribution"
+)
+
+
+def declared_space(declared: Declared) -> StateSpace:
+    """Read the declared states, and refuse those that make no chain.
+
+    Parameters
+    ----------
+    declared : Declared
+        What was given.
+
+    Returns
+    -------
+    StateSpace
+    """
+    from dpmarkov.counting.declared import declared_space as declared_by_api
+    from dpmarkov.planning.shape import check_connected
+
+    row = declared.categories is not None
+    if row == (declared.states is not None):
+        raise DpmarkovError(
+            "give either --states (a chain) or --categories (a single distribution): states are "
+            "public, and declared without looking at the data"
+        )
+    given = declared.categories if row else declared.states
+    assert given is not None  # for the type checker: one of the two
+    if given == _FROM_DATA:
+        raise DpmarkovError("states from the data cannot be known beforehand; declare them")
+    space = declared_by_api(_labels(given, declared), declared.support, row=row)
+    check_connected(space)
+    return space
+
+
+def counted(data: str, events: Events, declared: Declared) -> TransitionCounts:
+    """Count events; the result is sensitive.
+
+    Parameters
+    ----------
+    data : str
+        Path or glob.
+    events : Events
+        The columns.
+    declared : Declared
+        The states.
+
+    Returns
+    -------
+    TransitionCounts
+    """
+    from dpmarkov import counting
+    from dpmarkov.planning.shape import check_connected
+
+    from_data = _FROM_DATA in (declared.states, declared.categories)
+    states = _FROM_DATA if from_data else declared_space(declared)
+    other = _like(events.other, states)
+    common: dict[str, Any] = {"invalid": events.invalid, "other": other}
+    if _asked(events) == "paths":
+        counts = counting.count_paths(
+            data, entity=events.entity or "", time=events.time or "", state=events.state or "",
+            states=states, **common,
+        )  # fmt: skip
+    elif _asked(events) == "category":
+        counts = counting.count_categories(
+            data, category=events.category or "", categories=states, count=events.count, **common
+        )
+    else:
+        counts = counting.count_transitions(
+            data, origin=events.origin or "", destination=events.destination or "", states=states,
+            count=events.count, **common,
+        )  # fmt: skip
+    check_connected(counts.space)
+    return counts
+
+
+def merged(counts: TransitionCounts, merging: Merging, target: Target) -> TransitionCounts:
+    """Join small states, if that was asked for.
+
+    Parameters
+    ----------
+    counts : TransitionCounts
+        What was counted.
+    merging : Merging
+        Along which adjacency, and how far.
+    target : Target
+        The promise, of which merging takes a share under `transition`.
+
+    Returns
+    -------
+    TransitionCounts
+    """
+    if merging.merge is None:
+        if (merging.merge_to, merging.merge_minimum) != (None, None):
+            raise DpmarkovError(
+                "--merge-to and --merge-minimum need --merge ADJACENCY: which states lie next to "
+                "each other"
+            )
+        return counts
+    from dpmarkov.merging import merge_states
+
+    share = merging.merge_epsilon
+    if share is None and target.unit != "destination":
+        share = target.epsilon / 10
+    return merge_states(
+        counts, merging.merge, to=merging.merge_to, minimum_total=merging.merge_minimum,
+        unit=target.unit, epsilon=share, name=merging.merge_name,
+    )  # fmt: skip
+
+
+def public_numbers(public: Public, space: StateSpace) -> dict[str, Any]:
+    """Read what is known in public beside the states.
+
+    Parameters
+    ----------
+    public : Public
+        A file of row totals, a release whose rows to expect.
+    space : StateSpace
+        The declared states.
+
+    Returns
+    -------
+    dict
+        ``row_totals`` and ``matrix``, as planning takes them.
+    """
+    from dpmarkov.files import load
+
+    totals = None if public.row_totals is None else _row_totals(public.row_totals, space)
+    return {"row_totals": totals, "matrix": public.like and _rows_of(load(public.like), space)}
+
+
+def _rows_of(release: Release, space: StateSpace) -> Any:
+    if (release.space.origins, release.space.destinations) != (space.origins, space.destinations):
+        raise DpmarkovError("--like is a release of other states than those that are declared")
+    return release.matrix
+
+
+def _row_totals(path: Path, space: StateSpace) -> list[float]:
+    """Read a CSV file whose first column names the state and whose second gives its total."""
+    _, rows = _table(path)
+    try:
+        given = {str(row[0]).strip(): float(row[1]) for row in rows}
+    except (ValueError, IndexError):
+        raise DpmarkovError(
+            f"{path} must have a state and a number in each line, after a line of headers"
+        ) from None
+    missing = [origin for origin in space.origins if str(origin) not in given]
+    if missing:
+        raise DpmarkovError(
+            f"{path} has no total for {missing[0]!r} ({len(missing)} such states in all); give one "
+            "for each declared state"
+        )
+    return [given[str(origin)] for origin in space.origins]
+
+
+def _asked(events: Events) -> str:
+    """Tell which of the three questions is asked, from the columns that were given."""
+    groups = {
+        "transitions": (events.origin, events.destination),
+        "paths": (events.entity, events.time, events.state),
+        "category": (events.category,),
+    }
+    begun = [name for name, columns in groups.items() if any(columns)]
+    if len(begun) != 1 or not all(groups[begun[0]]):
+        raise DpmarkovError(_KINDS)
+    if events.count is not None and begun == ["paths"]:
+        raise DpmarkovError("--count goes with counted transitions or categories, not with paths")
+    return begun[0]
+
+
+def _like(other: str | None, states: Any) -> Label | None:
+    """Read the catch-all as the states are typed."""
+    labels = getattr(states, "destinations", ())
+    return next((label for label in labels if str(label) == other), other)
+
+
+# -- labels ----------------------------------------------------------------------------------------
+
+
+def _labels(given: str, declared: Declared) -> Any:
+    path = Path(given).expanduser()
+    chosen = (declared.state_column, declared.state_where)
+    labels: Any
+    if chosen != (None, None):
+        labels = _of_table(path, declared)
+    elif path.is_file() or ("," not in given and not _RANGE.fullmatch(given)):
+        labels = given
+    else:
+        labels = _listed(given)
+    if declared.state_except is None:
+        return labels
+    if isinstance(labels, str):
+        from dpmarkov.counting.declared import declared_space as declared_by_api
+
+        labels = list(declared_by_api(labels, None).labels)
+    return _without(labels, declared.state_except)
+
+
+def _listed(given: str) -> list[Any]:
+    bounds = _RANGE.fullmatch(given)
+    if bounds:
+        first, last = map(int, bounds.groups())
+        return list(range(first, last + 1))
+    return _typed([part.strip() for part in given.split(",") if part.strip()])
+
+
+def _typed(values: list[str]) -> list[Any]:
+    """Read labels as integers when all are written as such, as the files of labels are read."""
+    return [int(x) for x in values] if all(_WHOLE.fullmatch(x) for x in values) else values
+
+
+def _without(labels: list[Any], left_out: str) -> list[Any]:
+    names = [part.strip() for part in left_out.split(",")]
+    unknown = set(names) - {str(label) for label in labels}
+    if unknown:
+        raise DpmarkovError(
+            f"--state-except names {sorted(unknown)[0]!r}, which is not among the states"
+        )
+    return [label for label in labels if str(label) not in names]
+
+
+def _of_table(path: Path, declared: Declared) -> list[Any]:
+    """Take a column of a CSV file, of those lines that fulfil the conditions."""
+    header, rows = _table(path)
+    column = _position(declared.state_column or header[0], header, path)
+    for condition in declared.state_where or ():
+        name, mark, value = condition.partition("=")
+        if not mark:
+            raise DpmarkovError(f"--state-where {condition} must be COLUMN=VALUE")
+        where = _position(name, header, path)
+        rows = [row for row in rows if row[where] == value]
+    if not rows:
+        raise DpmarkovError(f"no line of {path} fulfils {' and '.join(declared.state_where or ())}")
+    return _typed(list(dict.fromkeys(row[column] for row in rows)))
+
+
+def _position(name: str, header: list[str], path: Path) -> int:
+    if name not in header:
+        near = get_close_matches(name, header)
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {header}"
+        raise DpmarkovError(f"there is no column {name!r} in {path}; {hint}")
+    return header.index(name)
+
+
+def _table(path: Path) -> tuple[list[str], list[list[str]]]:
+    """Read a small public CSV file: its header, and its lines as long as that."""
+    path = path.expanduser()
+    if not path.is_file():
+        raise DpmarkovError(f"there is no file {path}")
+    try:
+        rows = list(csv.reader(path.read_text(encoding="utf-8-sig").splitlines()))
+    except (UnicodeDecodeError, csv.Error):
+        raise DpmarkovError(f"{path} cannot be read as CSV text") from None
+    if len(rows) < 2:
+        raise DpmarkovError(f"{path} has no line after its header")
+    return rows[0], [row for row in rows[1:] if len(row) == len(rows[0])]

@@ -1,0 +1,147 @@
+"""What a user sees: results on standard output, messages on standard error.
+
+On a terminal tables are drawn with rich and long work shows its progress; into a file or a pipe
+goes plain text, and with ``--json`` nothing but JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import typer
+
+from dpmarkov.errors import DpmarkovError
+
+if TYPE_CHECKING:
+    from dpmarkov.planning.text import Table
+
+__all__ = [
+    "check_target",
+    "fail",
+    "in_options",
+    "print_json",
+    "print_tables",
+    "stages",
+    "warn",
+]
+
+# What the API calls by its keywords, the command line calls by its options.
+_IN_OPTIONS = (
+    (r"overwrite=True", "--force"),
+    (r"\b(invalid|unit|mechanism)='(\w+)'", r"--\1 \2"),
+    (r"\b(prior|support|states|invalid|other|user|epsilon|delta|count)=", r"--\1 "),
+    (r"\b(assume|expected|row)_(floor|total|totals)\b=?", r"--\1-\2 "),
+)
+
+
+def print_json(values: dict[str, Any]) -> None:
+    """Print a result for machines."""
+    typer.echo(json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def print_tables(tables: Iterable[Table]) -> None:
+    """Print tables: drawn on a terminal, plain elsewhere."""
+    for table in tables:
+        typer.echo()
+        if sys.stdout.isatty():
+            _draw(table)
+        else:
+            typer.echo(str(table))
+
+
+def _draw(table: Table) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table as Drawn
+
+    drawn = Drawn(title=table.title, title_justify="left", box=box.SIMPLE_HEAD)
+    for header in table.headers:
+        drawn.add_column(header, justify="right", no_wrap=True)
+    for row in table.rows:
+        drawn.add_row(*row)
+    Console().print(drawn, markup=False)
+
+
+def warn(message: str) -> None:
+    """Print a message that changes nothing."""
+    typer.secho(f"warning: {message}", fg="yellow", err=True)
+
+
+def fail(message: str, code: int) -> NoReturn:
+    """Print an error and end."""
+    typer.secho(f"error: {message}", fg="red", err=True)
+    raise typer.Exit(code)
+
+
+def check_target(path: Path, force: bool, suffixes: tuple[str, ...]) -> None:
+    """Refuse a file that could not be written, before any work is done or budget spent.
+
+    Parameters
+    ----------
+    path : Path
+        Where a result shall go.
+    force : bool
+        Whether it may replace a file.
+    suffixes : tuple of str
+        The formats that it may have.
+    """
+    if path.suffix.lower() not in suffixes:
+        raise DpmarkovError(f"{path} must end in {' or '.join(suffixes)}, not {path.suffix!r}")
+    if path.exists() and not force:
+        raise DpmarkovError(f"{path} exists; choose another name, or pass --force")
+    if not path.parent.is_dir():
+        raise DpmarkovError(f"there is no folder {path.parent}; make it first")
+
+
+@contextmanager
+def stages(total: int) -> Iterator[Callable[[str], None]]:
+    """Show the progress of long work on a terminal, and nothing elsewhere.
+
+    Parameters
+    ----------
+    total : int
+        How many stages there are.
+
+    Yields
+    ------
+    callable
+        To be told the name of each stage when it begins.
+    """
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=total)
+        begun = 0
+
+        def begin(name: str) -> None:
+            nonlocal begun
+            progress.update(task, description=name, completed=begun)
+            begun += 1
+
+        yield begin
+
+
+def in_options(message: str) -> str:
+    """Write a message of the API in the words of the command line.
+
+    Examples
+    --------
+    >>> in_options("a.json exists; choose another name, or pass overwrite=True")
+    'a.json exists; choose another name, or pass --force'
+    >>> in_options("leave such rows out with invalid='drop', or give expected_total=")
+    'leave such rows out with --invalid drop, or give --expected-total '
+    """
+    for keyword, option in _IN_OPTIONS:
+        message = re.sub(keyword, option, message)
+    return message

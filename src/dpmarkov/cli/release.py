@@ -1,0 +1,55 @@
+"""``dpmarkov release``: events to a published file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dpmarkov.cli.inputs import counted, merged
+from dpmarkov.cli.options import Data, Declared, Events, Force, General, Merging, Noise, Target
+from dpmarkov.cli.output import check_target, in_options, print_json
+from dpmarkov.cli.report import advised, as_dict, in_words
+
+__all__ = ["Output", "release"]
+
+SUFFIXES = (".json", ".parquet")
+Output = Annotated[
+    Path, typer.Option("-o", "--output", metavar="FILE", help="Where to: .json or .parquet.")
+]
+
+
+def release(
+    data: Data,
+    events: Events,
+    declared: Declared,
+    target: Target,
+    noise: Noise,
+    merging: Merging,
+    output: Output,
+    general: General,
+    force: Force = False,
+) -> None:
+    """Privatize events and write what may be published, with its guarantee.
+
+    The states are public and declared by you. Nothing is written before all of it is done.
+
+    Example:
+    dpmarkov release trips.parquet --origin origin --destination destination --states zones.txt
+    --epsilon 1 --delta 1e-6 --unit transition -o city.json
+    """
+    import dpmarkov as dpm
+
+    check_target(output, force, SUFFIXES)
+    counts = merged(counted(data, events, declared), merging, target)
+    made = dpm.release(counts, **target.keywords, **noise.keywords)
+    made.save(output, overwrite=force)
+    advice = advised(made)
+    if general.json:
+        print_json({"file": str(output), **as_dict(made), "advice": advice})
+        return
+    typer.echo(f"Wrote {output}: {made!r}\n")
+    typer.echo(in_words(made))
+    if advice:
+        typer.echo(f"Advice: {in_options(advice)}.")

@@ -1,0 +1,260 @@
+"""Bad input gets a clear message, the right exit code, and loses nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+
+import numpy as np
+import pytest
+
+import dpmarkov as dpm
+
+from .conftest import STATES, TARGET, TRIPS
+
+OUT = ("-o", "out.json")
+
+
+def edit(options, **changed):
+    """Replace the values of options in a command line."""
+    new = list(options)
+    for name, value in changed.items():
+        new[new.index(f"--{name}") + 1] = value
+    return tuple(new)
+
+
+@pytest.fixture
+def published(tmp_path):
+    """Publish something."""
+    space = dpm.StateSpace(STATES)
+    counts = dpm.TransitionCounts(space, np.arange(16) * 100 + 500)
+    dpm.release(counts, epsilon=1, delta=1e-6, unit="transition").save(tmp_path / "out.json")
+    return tmp_path / "out.json"
+
+
+CASES = {
+    "a missing column": (edit(TRIPS, origin="form"), TARGET, "did you mean 'from'"),
+    "no such file": (("trips.parquet", *TRIPS[1:]), TARGET, "no file 'trips.parquet'"),
+    "an unknown suffix": (("states.xyz", *TRIPS[1:]), TARGET, "states.xyz"),
+    "unknown states": (edit(TRIPS, states="north,east"), TARGET, "--invalid drop"),
+    "no states file": (edit(TRIPS, states="sates.txt"), TARGET, "sates.txt"),
+    "no states": (TRIPS[:-2], TARGET, "--states"),
+    "states twice": (edit(TRIPS, states="a,b,a"), TARGET, "'a' stands twice"),
+    "no columns": (("trips.csv", *TRIPS[-2:]), TARGET, "--origin and --destination"),
+    "two kinds of columns": ((*TRIPS, "--category", "from"), TARGET, "one of three ways"),
+    "epsilon below 0": (TRIPS, edit(TARGET, epsilon=-1), "epsilon"),
+    "epsilon not a number": (TRIPS, edit(TARGET, epsilon="nan"), "epsilon"),
+    "epsilon a word": (TRIPS, edit(TARGET, epsilon="much"), "epsilon"),
+    "delta above 1": (TRIPS, edit(TARGET, delta=2), "delta"),
+    "delta 0": (TRIPS, edit(TARGET, delta=0), "delta"),
+    "an unknown unit": (TRIPS, edit(TARGET, unit="trip"), "'trip'"),
+    "no target": (TRIPS, (), "--epsilon"),
+    "an infeasible target": (TRIPS, (*TARGET, "--prior", 2), "three ways out"),
+    "a prior that is none": (TRIPS, (*TARGET, "--prior", "big"), "--prior"),
+    "settings of another mechanism": (
+        TRIPS, (*TARGET, "--mechanism", "geometric", "--prior", 9), "dirichlet"),
+    "a floor under transition": (TRIPS, (*TARGET, "--assume-floor", 0.1), "--assume-floor"),
+    "an exception that is no state": (
+        (*TRIPS, "--state-except", "up"), TARGET, "'up'"),
+    "an empty file": (("empty.csv", *TRIPS[1:]), TARGET, "'empty.csv' is empty"),
+    "a file that is not what its suffix says": (("fake.parquet", *TRIPS[1:]), TARGET, "parquet"),
+    "a support that is not strongly connected": (
+        (*TRIPS, "--support", "halves.csv"), TARGET, "not strongly connected"),
+    "a catch-all that is not named": ((*TRIPS, "--invalid", "other"), TARGET, "--other"),
+    "counts of paths": (
+        ("trips.csv", "--entity", "from", "--time", "to", "--state", "to", "--count", "to",
+         "--states", "a,b"), TARGET, "not with paths"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_bad_input_is_told_in_a_paragraph(here, events, tmp_path, case):
+    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "fake.parquet").write_text("from,to\nnorth,east\n")
+    halves = [(a, b) for a in STATES for b in STATES if (a in STATES[:2]) == (b in STATES[:2])]
+    (tmp_path / "halves.csv").write_text("a,b\n" + "\n".join(f"{a},{b}" for a, b in halves))
+    before = sorted(tmp_path.iterdir())
+    data, target, word = CASES[case]
+    done = here("release", *data, *target, *OUT)
+    assert done.code == 2
+    assert word.lower() in done.message.lower()
+    assert "Traceback" not in done.err
+    assert done.out == ""
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_the_states_that_cannot_be_reached_are_named(here, events, tmp_path):
+    edges = [(a, b) for a in STATES for b in STATES if b != "west" or a == "west"]
+    (tmp_path / "support.csv").write_text("a,b\n" + "\n".join(f"{a},{b}" for a, b in edges))
+    for command in ("plan", "compare"):
+        done = here(command, "--states", "states.txt", "--support", "support.csv", *TARGET)
+        assert done.code == 2
+        assert "{'west'} cannot be reached" in done.message
+
+
+def test_nothing_is_overwritten_without_force(here, events, published):
+    before = published.read_bytes()
+    for command in (
+        ("release", *TRIPS, *TARGET, *OUT),
+        ("simulate", published, "--walkers", 1, "--steps", 1, "-o", "trips.csv"),
+        ("demo", "--folder", ".", "--zones", 5, "--trips", 5000),
+    ):
+        (published.parent / "release.json").write_text("mine")
+        done = here(*command)
+        assert done.code == 2, command
+        assert "--force" in done.message
+    assert published.read_bytes() == before
+    assert (published.parent / "release.json").read_text() == "mine"
+    assert here("release", *TRIPS, *TARGET, *OUT, "--force").code == 0
+    assert published.read_bytes() != before
+
+
+def test_a_target_that_cannot_be_written_is_refused_before_any_work(here, events, monkeypatch):
+    monkeypatch.setattr(dpm.counting, "count_transitions", None)  # counting would fail
+    for target in ("absent/out.json", "out.txt"):
+        done = here("release", *TRIPS, *TARGET, "-o", target)
+        assert done.code == 2
+        assert target.split("/")[0] in done.message
+
+
+@pytest.mark.parametrize("command", ["release", "simulate", "demo"])
+def test_a_full_disk_leaves_nothing_behind(process, events, tmp_path, command):
+    space = dpm.StateSpace(range(60))
+    counts = dpm.TransitionCounts(space, np.full(3600, 50))
+    dpm.release(counts, epsilon=1, delta=1e-6, unit="transition").save(tmp_path / "big.parquet")
+    arguments = {
+        "release": (*TRIPS, *TARGET, *OUT),
+        "simulate": ("big.parquet", "--walkers", 4000, "--steps", 20, "-o", "walks.csv"),
+        "demo": ("--folder", "city", "--zones", 5, "--trips", 50_000),
+    }[command]
+    before = sorted(tmp_path.rglob("*.json")) + sorted(tmp_path.rglob("*.csv"))
+    # A limit on the size of files stands in for a disk without room.
+    done = process(command, *arguments, preexec_fn=lambda: limit_files(1000))
+    assert done.code == 2, done.err
+    assert "cannot write" in done.message
+    assert "Traceback" not in done.err
+    assert sorted(tmp_path.rglob("*.json")) + sorted(tmp_path.rglob("*.csv")) == before
+
+
+def limit_files(size):
+    """Let this process write files up to a size."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
+@pytest.mark.parametrize("command", ["show", "simulate"])
+def test_an_altered_artefact_is_refused(here, published, command):
+    more = ("--walkers", 1, "--steps", 1, "-o", "w.csv") if command == "simulate" else ()
+    text = published.read_text()
+    for altered, word in (
+        (text.replace('"epsilon": 1.0', '"epsilon": 0.5'), "checksum"),
+        (text.replace("probability", "likelihood"), "out.json"),
+        (text[: len(text) // 2], "not a release that can be read"),
+        ("[1, 2]", "out.json"),
+    ):
+        published.write_text(altered)
+        done = here(command, published, *more)
+        assert done.code == 2
+        assert word in done.message
+        assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("state,total\nnorth,5\n", "no total for 'east'"),
+        ("state,total\nnorth,many\n", "a number in each line"),
+        ("state,total\n", "no line after its header"),
+    ],
+)
+def test_bad_public_totals_are_told(here, events, tmp_path, text, word):
+    (tmp_path / "totals.csv").write_text(text)
+    done = here("plan", "--states", "states.txt", "--row-totals", "totals.csv", *TARGET)
+    assert done.code == 2
+    assert word in done.message
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        (("--state-column", "ctiy"), "did you mean 'city'"),
+        (("--state-where", "city"), "COLUMN=VALUE"),
+        (("--state-where", "city=lost"), "no line"),
+    ],
+)
+def test_bad_choices_of_states_are_told(here, tmp_path, options, word):
+    (tmp_path / "zones.csv").write_text("id,city\n1,old\n2,new\n")
+    done = here("plan", "--states", "zones.csv", *options, *TARGET)
+    assert done.code == 2
+    assert word in done.message
+
+
+def test_no_message_shows_a_value_of_the_data(here, events, tmp_path):
+    secret = "xq7secret"
+    lines = events.read_text().splitlines()
+    events.write_text("\n".join([*lines, f"{secret},north", f"north,{secret}"]) + "\n")
+    (tmp_path / "counted.csv").write_text(f"from,to,n\nnorth,east,{secret}\nnorth,south,-12345\n")
+    (tmp_path / "bad.json").write_text('{"from": "north", "to": "xq7secret"')
+    (tmp_path / "zeros.csv").write_text("from,to\n" + "north,east\n" * 4321)
+    for data, more in (
+        (TRIPS, ()),
+        (("counted.csv", *TRIPS[1:], "--count", "n"), ()),
+        (("bad.json", *TRIPS[1:]), ()),
+        (("zeros.csv", *TRIPS[1:]), ("--assume-floor", 0.01)),
+    ):
+        target = edit(TARGET, unit="destination")
+        done = here("release", *data, *target, *more, *OUT)
+        assert done.code == 2
+        for value in (secret, "12345", "4321", "20000", "20002"):
+            assert value not in done.err + done.out
+
+
+def test_a_mistake_of_ours_ends_with_1_and_shows_its_place_on_demand(here, events, monkeypatch):
+    import dpmarkov.privatize
+
+    def broken(*_, **__):
+        raise KeyError("xq7secret")
+
+    monkeypatch.setattr(dpmarkov.privatize, "release", broken)
+    done = here("release", *TRIPS, *TARGET, *OUT)
+    assert done.code == 1
+    assert "unexpected KeyError" in done.message
+    assert "xq7secret" not in done.err
+    assert "Traceback" not in done.err
+    done = here("release", *TRIPS, *TARGET, *OUT, "--debug")
+    assert done.code == 1
+    assert "Traceback" in done.err
+
+
+def test_debug_shows_the_traceback_of_an_expected_error_too(here, events):
+    done = here("release", *edit(TRIPS, origin="form"), *TARGET, *OUT, "--debug")
+    assert done.code == 2
+    assert "Traceback" in done.err
+
+
+def test_warnings_are_lines_on_standard_error(here, events, monkeypatch):
+    import warnings
+
+    import dpmarkov.privatize
+
+    true = dpmarkov.privatize.release
+
+    def warning(*args, **kwargs):
+        warnings.warn("take care", UserWarning, stacklevel=2)
+        return true(*args, **kwargs)
+
+    monkeypatch.setattr(dpmarkov.privatize, "release", warning)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        done = here("release", *TRIPS, *TARGET, *OUT, "--json")
+    assert done.err == "warning: take care\n"
+    assert json.loads(done.out)["file"] == "out.json"
+
+
+def test_a_closed_pipe_is_no_error(process, published):
+    done = process(
+        "-c", f"{__import__('sys').executable} -m dpmarkov show {published} | head -n 1",
+        program=("bash",), env={**os.environ},
+    )  # fmt: skip
+    assert done.code == 0
+    assert "Traceback" not in done.err
