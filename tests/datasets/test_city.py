@@ -201,6 +201,7 @@ def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     [
         ({"zones": 2}, "zones is 2; give a whole number from 3 to 2000"),
         ({"zones": 10.5}, "zones is 10.5"),
+        ({"trips": "many"}, "trips is 'many'"),
         ({"trips": 0}, "trips is 0"),
         ({"riders": -1}, "riders is -1"),
         ({"rng": 42}, r"rng is of type int, .*default_rng"),

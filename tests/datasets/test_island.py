@@ -31,10 +31,11 @@ def coast(island: Island) -> Points:
     directed = {edge for ring in island.rings for edge in edges(ring)}
     following = {a: b for a, b in directed if (b, a) not in directed}
     walk = [next(iter(following))]
-    while following[walk[-1]] != walk[0]:
+    for _ in following:
         walk.append(following[walk[-1]])
-    assert len(walk) == len(following), "the coast is one closed line"
-    return np.array([*walk, walk[0]])
+    assert walk[-1] == walk[0]
+    assert len(set(walk)) == len(following), "the coast is one closed line"
+    return np.array(walk)
 
 
 @settings(max_examples=12)

@@ -201,8 +201,8 @@ def simulate_city(
     return City(names, _geojson(names, island), _borders(names, island), _table(names, made, who))
 
 
-def _check_number(name: str, value: int, least: int, most: int) -> None:
-    if int(value) != value or not least <= value <= most:
+def _check_number(name: str, value: Any, least: int, most: int) -> None:
+    if not isinstance(value, (int, np.integer)) or not least <= value <= most:
         raise DpmarkovError(f"{name} is {value!r}; give a whole number from {least} to {most}")
 
 
