@@ -101,7 +101,8 @@ def test_each_route_keeps_its_promise_without_a_warning(monkeypatch, route):
     if route != "bands":
         monkeypatch.setattr(routes, "_BAND_ENTRIES", 0)
     P, pi = shuffled(rng, P, pi)
-    tolerance = 1e-13 if route == "bands" else 1e-8
+    extended = np.finfo(np.longdouble).eps < 1e-18
+    tolerance = {"bands": 1e-13, "sparse LU": 1e-13 if extended else 1e-8, "Arnoldi": 1e-8}[route]
     assert np.abs(routes.sparse_stationary_distribution(P) / pi - 1).max() < tolerance
 
 
