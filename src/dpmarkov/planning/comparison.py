@@ -63,7 +63,7 @@ class Estimate:
     def of(cls, errors: npt.NDArray[np.float64]) -> Estimate:
         """Average errors of independent draws."""
         mean = float(errors.mean())
-        margin = _NORMAL_95 * float(errors.std(ddof=1)) / np.sqrt(errors.size)
+        margin = _NORMAL_95 * float(errors.std(ddof=1) / np.sqrt(errors.size))
         return cls(mean, max(mean - margin, 0.0), mean + margin)
 
     def __str__(self) -> str:

@@ -172,6 +172,7 @@ def calibrated(
     check_unit(unit)
     if mechanism not in MECHANISMS:
         raise DpmarkovError(f"mechanism must be one of {', '.join(MECHANISMS)}, not {mechanism!r}")
+    _check_settings(mechanism, prior, debias, assume_floor)
     if mechanism != "dirichlet":
         law = Geometric if mechanism == "geometric" else Gaussian
         return Setting(law.calibrated(unit, epsilon=epsilon, delta=delta), unit)
@@ -181,6 +182,24 @@ def calibrated(
         mass = m = _prior(prior, shape, unit, epsilon, delta, debias)
     rate = exact_rate(privacy.calibrate(unit, epsilon=epsilon, delta=delta, mass=mass))
     return Setting(Dirichlet(rate, mass), unit, m, debias)
+
+
+def _check_settings(
+    mechanism: Mechanism,
+    prior: float | Literal["auto"],
+    debias: bool,
+    assume_floor: float | None,
+) -> None:
+    """Refuse what a release refuses."""
+    if mechanism != "dirichlet" and (prior != "auto" or not debias or assume_floor is not None):
+        raise DpmarkovError(
+            "prior, debias and assume_floor go with mechanism='dirichlet', not with "
+            f"{mechanism!r}, which adds its noise to the counts as they are; leave them out"
+        )
+    if assume_floor is not None and prior != "auto":
+        raise DpmarkovError(
+            f"assume_floor goes without a prior, not with prior={prior!r}; leave one of them out"
+        )
 
 
 def _prior(

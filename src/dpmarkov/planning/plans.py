@@ -29,6 +29,7 @@ __all__ = ["Plan", "plan"]
 
 _EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
 _FEWEST_STATES = 4
+_MOST_CELLS = 2_000_000  # of a line of the table, which is not worth waiting for
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ class Plan:
                 (self.by_epsilon, "What other budgets would buy:"),
                 (self.by_states, "What merging states evenly would buy:"),
             )
-            if lines
+            if len(lines) > 1
         ]
         return [_table(title, lines, self.mechanism) for lines, title in chosen]
 
@@ -232,7 +233,9 @@ class _Options:
         sizes = [n]
         while sizes[-1] // 2 >= _FEWEST_STATES:
             sizes.append(sizes[-1] // 2)
-        return self.predicted((shape.merged(size), epsilon) for size in sizes)
+        width = int(shape.space.row_sizes.max())
+        quick = (size for size in sizes if size * min(size, width) <= _MOST_CELLS)
+        return self.predicted((shape.merged(size), epsilon) for size in quick)
 
 
 def _need(needed: float | None) -> str:

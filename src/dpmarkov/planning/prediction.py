@@ -8,7 +8,7 @@ errors below what is predicted, and the prediction is marked as rough.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +24,8 @@ __all__ = ["Prediction", "predict"]
 
 Floats = npt.NDArray[np.float64]
 
-# The closed forms of a chain need dense matrices, and a plan needs a dozen of them.
-_MOST_STATES = 1500
+# The closed forms of a chain need dense matrices, and take some seconds beyond.
+_MOST_STATES = 1000
 # Noise of this share of a mean cell: fewer than 1 in 40 normal variates fall below zero.
 _SMALL_NOISE = 0.5
 # Points at which a smooth function is interpolated.
@@ -96,35 +96,50 @@ def predict(setting: Setting, shape: Shape, *, epsilon: float, delta: float) -> 
     known = (epsilon, delta, shape.space.shape[0], setting.parameter, setting.prior, sd, cell)
     if shape.row_totals is None or cell is None:
         return Prediction(*known, None, None, None, None, reliable=False)
-    tv, kl, M, variance = _rows(setting, shape, shape.row_totals)
+    rows = _rows(setting, shape, np.maximum(shape.row_totals, 1.0))
     weights = shape.row_totals / shape.row_totals.sum()
-    stationary, reliable = _stationary(setting, shape, shape.row_totals)
+    stationary, reliable = _stationary(shape, rows)
     return Prediction(
         *known,
-        row_tv=float(weights @ tv),
-        row_kl=float(weights @ kl),
+        row_tv=float(weights @ rows.tv),
+        row_kl=float(weights @ rows.kl),
         stationary_tv=stationary,
-        ergodicity=_ergodicity(shape, M, variance),
+        ergodicity=_ergodicity(shape, rows),
         reliable=reliable and sd <= _SMALL_NOISE * cell,
     )
 
 
-def _rows(setting: Setting, shape: Shape, N: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """Total variation and KL of every row, mean absolute deviation and variance of every cell.
+class _Rows(NamedTuple):
+    """Errors of every row, and of every cell those errors and the noise behind them.
 
-    A row that nobody leaves has no weight: one transition stands in for its size.
+    M is the mean absolute deviation of a cell, v the variance of its noise and q its centre.
     """
-    space, C, N = shape.space, shape.probabilities, np.maximum(N, 1.0)
+
+    tv: Floats
+    kl: Floats
+    M: Floats
+    variance: Floats
+    v: Floats
+    q: Floats
+
+
+def _rows(setting: Setting, shape: Shape, N: Floats) -> _Rows:
+    """Predict every row. One that nobody leaves has no weight, and a size of 1 stands in."""
+    space, C = shape.space, shape.probabilities
     v, q = setting.relative(C, N, space)
     variance = v * (1 - 2 * q) + q**2 * space.spread(space.row_sums(v))
     if setting.as_drawn:
         M, kl = _as_drawn(setting, C, N, shape)
-        return space.row_sums(M) / 2, kl, M, variance
+        return _Rows(space.row_sums(M) / 2, kl, M, variance, v, q)
     M = np.sqrt(2 / np.pi * variance)
     if isinstance(setting.law, Geometric):
         M = _geometric_deviation(setting.law, q, space.spread(space.row_sizes)) / space.spread(N)
-    per_cell = np.divide(variance, 2 * C, out=np.zeros_like(C), where=C > 0)
-    return space.row_sums(M) / 2, space.row_sums(per_cell), M, variance
+    # No two rows are further apart than 1, however much noise there is on few transitions.
+    shrink = 1 / np.maximum(space.row_sums(M) / 2, 1.0)
+    per_cell = space.spread(shrink)
+    M, variance, v = M * per_cell, variance * per_cell**2, v * per_cell**2
+    kl = np.divide(variance, 2 * C, out=np.zeros_like(C), where=C > 0)
+    return _Rows(space.row_sums(M) / 2, space.row_sums(kl), M, variance, v, q)
 
 
 def _geometric_deviation(law: Geometric, q: Floats, n: npt.NDArray[np.int64]) -> Floats:
@@ -165,20 +180,24 @@ def _as_drawn(setting: Setting, C: Floats, N: Floats, shape: Shape) -> tuple[Flo
     return spread[:, 0] + np.abs(p - C), space.row_sums(surprise)
 
 
-def _stationary(setting: Setting, shape: Shape, N: Floats) -> tuple[float | None, bool]:
+def _stationary(shape: Shape, rows: _Rows) -> tuple[float | None, bool]:
     space = shape.space
     if space.kind != "square" or space.shape[0] > _MOST_STATES:
         return None, True
-    v, q = setting.relative(shape.probabilities, np.maximum(N, 1.0), space)
-    P, variances, centres = (space.to_dense(x) for x in (shape.probabilities, v, q))
-    found = accuracy.prediction_from_variances(P, variances, centres=centres, released=True)
+    pi, Z = shape.long_run
+    covariance = accuracy.stationary_covariance(
+        pi, Z, space.to_dense(rows.v), space.to_dense(rows.q)
+    )
+    sigma = np.sqrt(covariance.diagonal())
+    expected_tv = float(sigma.sum() / np.sqrt(2 * np.pi))
+    found = accuracy.StationaryPrediction(expected_tv, sigma, pi, publishable=True)
     return min(found.expected_tv, 1.0), found.reliable
 
 
-def _ergodicity(shape: Shape, M: Floats, variance: Floats) -> float | None:
+def _ergodicity(shape: Shape, rows: _Rows) -> float | None:
     """Bound as in `dpmarkov.accuracy.ergodicity_bound`, for the noise of any mechanism."""
     if shape.space.kind != "square":
         return None
-    columns = np.bincount(shape.space.columns, weights=M, minlength=shape.space.shape[1])
-    rest = np.maximum(variance - M**2, 0.0).sum()
+    columns = np.bincount(shape.space.columns, weights=rows.M, minlength=shape.space.shape[1])
+    rest = np.maximum(rows.variance - rows.M**2, 0.0).sum()
     return float(columns.max() + np.sqrt(rest))

@@ -11,6 +11,7 @@ where traffic is uneven or the chain mixes slowly: a public matrix is the way to
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,14 +64,24 @@ class Shape:
         """Expected number of transitions in all, if it is known."""
         return None if self.row_totals is None else float(self.row_totals.sum())
 
+    @cached_property
+    def long_run(self) -> tuple[Floats, Floats]:
+        """Stationary distribution and fundamental matrix, the same for every budget."""
+        from dpmarkov.chain import fundamental_matrix, stationary_distribution
+
+        P = self.space.to_dense(self.probabilities)
+        pi = stationary_distribution(P)
+        return pi, fundamental_matrix(P, pi)
+
     def merged(self, states: int) -> Shape:
         """Give the shape after joining states evenly to so many, all their rows even."""
-        sizes = np.minimum(np.rint(self.space.row_sizes.mean()), states)
-        width = int(max(sizes, 2))
-        turn = (np.arange(states)[:, None] + np.arange(width)) % states
-        support = np.zeros((states, states), dtype=bool)
-        support[np.arange(states)[:, None], turn] = True
-        space = StateSpace(range(states), support=support)
+        from scipy.sparse import coo_array
+
+        width = max(2, min(round(self.space.row_sizes.mean()), states))
+        rows = np.repeat(np.arange(states), width)
+        columns = (rows + np.tile(np.arange(width), states)) % states
+        cells = coo_array((np.ones(rows.size), (rows, columns)), shape=(states, states))
+        space = StateSpace(range(states), support=cells)
         totals = None if self.total is None else np.full(states, self.total / states)
         return Shape(space, totals, _even(space), ())
 
