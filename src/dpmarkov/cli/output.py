@@ -35,8 +35,12 @@ __all__ = [
 _IN_OPTIONS = (
     (r"overwrite=True", "--force"),
     (r"\b(invalid|unit|mechanism)='(\w+)'", r"--\1 \2"),
-    (r"\b(prior|support|states|invalid|other|user|epsilon|delta|count)=", r"--\1 "),
-    (r"\b(assume|expected|row)_(floor|total|totals)\b=?", r"--\1-\2 "),
+    (r"\bto=", "merge_to="),
+    (r"\bminimum_total=", "merge_minimum="),
+    (r"\b(merge|assume|expected|row)_(to|minimum|floor|total|totals)\b", r"--\1-\2"),
+    (r"(?<![\w-])(prior|support|states|invalid|other|epsilon|delta|count)(?==)", r"--\1"),
+    (r"(--[a-z-]+)=(?=[\w'.-])", r"\1 "),
+    (r"(--[a-z-]+)=", r"\1"),
 )
 
 
@@ -60,7 +64,8 @@ def _draw(table: Table) -> None:
     from rich.console import Console
     from rich.table import Table as Drawn
 
-    drawn = Drawn(title=table.title, title_justify="left", box=box.SIMPLE_HEAD)
+    typer.secho(table.title, bold=True)
+    drawn = Drawn(box=box.SIMPLE_HEAD)
     for header in table.headers:
         drawn.add_column(header, justify="right", no_wrap=True)
     for row in table.rows:
@@ -139,8 +144,10 @@ def in_options(message: str) -> str:
     --------
     >>> in_options("a.json exists; choose another name, or pass overwrite=True")
     'a.json exists; choose another name, or pass --force'
-    >>> in_options("leave such rows out with invalid='drop', or give expected_total=")
-    'leave such rows out with --invalid drop, or give --expected-total '
+    >>> in_options("leave such rows out with invalid='drop', or give a prior (prior=)")
+    'leave such rows out with --invalid drop, or give a prior (--prior)'
+    >>> in_options("to=99 must be a whole number; assume_floor goes with unit='destination'")
+    '--merge-to 99 must be a whole number; --assume-floor goes with --unit destination'
     """
     for keyword, option in _IN_OPTIONS:
         message = re.sub(keyword, option, message)
