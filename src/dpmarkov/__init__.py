@@ -34,12 +34,14 @@ __all__ = [
     "load",
     "mechanisms",
     "merge_states",
+    "plan",
+    "planning",
     "privacy",
     "release",
 ]
 
 if TYPE_CHECKING:
-    from dpmarkov import accuracy, datasets, mechanisms, privacy
+    from dpmarkov import accuracy, datasets, mechanisms, planning, privacy
     from dpmarkov.artefact import Release
     from dpmarkov.chain import MarkovChain
     from dpmarkov.counting import count_categories, count_paths, count_transitions
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from dpmarkov.files import load
     from dpmarkov.guarantee import Guarantee
     from dpmarkov.merging import merge_states
+    from dpmarkov.planning import plan
     from dpmarkov.privatize import release
     from dpmarkov.states import StateSpace
 
@@ -64,6 +67,7 @@ _HOMES = {
     "count_transitions": "counting",
     "load": "files",
     "merge_states": "merging",
+    "plan": "planning",
     "release": "privatize",
 }
 
