@@ -105,6 +105,7 @@ def test_nothing_is_overwritten_without_force(here, events, published):
         assert done.code == 2, command
         assert "--force" in done.message
     assert published.read_bytes() == before
+    assert not (published.parent / "trips.parquet").exists()
     assert (published.parent / "release.json").read_text() == "mine"
     assert here("release", *TRIPS, *TARGET, *OUT, "--force").code == 0
     assert published.read_bytes() != before
