@@ -26,7 +26,7 @@ from dpmarkov.guarantee import Guarantee
 from dpmarkov.noise import noise_of
 from dpmarkov.states import Label, StateSpace
 
-__all__ = ["load", "save"]
+__all__ = ["atomically", "load", "save"]
 
 _FORMAT = "dpmarkov release"
 _VERSION = 1
@@ -49,7 +49,7 @@ def save(release: Release, path: str | os.PathLike[str], *, overwrite: bool = Fa
     write = _by_suffix(target, {".json": _write_json, ".parquet": _write_parquet})
     if target.exists() and not overwrite:
         raise DpmarkovError(f"{target} exists; choose another name, or pass overwrite=True")
-    _atomically(target, lambda part: write(release, part))
+    atomically(target, lambda part: write(release, part))
 
 
 def load(path: str | os.PathLike[str]) -> Release:
@@ -277,7 +277,7 @@ def _by_suffix(path: Path, choices: dict[str, Any]) -> Any:
     return choices[path.suffix.lower()]
 
 
-def _atomically(target: Path, write: Callable[[Path], None]) -> None:
+def atomically(target: Path, write: Callable[[Path], None]) -> None:
     """Write beside the target, flush to disk, and move into place; or leave nothing behind."""
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")

@@ -18,6 +18,7 @@ compressed form; a complete support is not stored at all, so that it costs nothi
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -328,8 +329,7 @@ def _checked_labels(name: str, labels: Iterable[Label] | None) -> tuple[Label, .
     if not checked:
         raise DpmarkovError(f"{name} must not be empty")
     if len(set(checked)) != len(checked):
-        seen: set[Label] = set()
-        twice = next(x for x in checked if x in seen or seen.add(x))  # type: ignore[func-returns-value]
+        twice = next(label for label, times in Counter(checked).items() if times > 1)
         raise DpmarkovError(f"label {twice!r} stands twice in {name}; labels must differ")
     return checked
 

@@ -287,7 +287,7 @@ class TestLaw:
     @pytest.mark.parametrize("draw", DRAWS)
     def test_is_independent_between_cells(self, draw):
         # Neighbours, and the two cells that share a pair of uniforms.
-        n = sampling._CHUNK
+        n = sampling.CHUNK
         noise = draw((12, n), scale=50.0)
         ranks = stats.rankdata(noise, method="ordinal").reshape(noise.shape) - 1
         bins = ranks * 16 // noise.size

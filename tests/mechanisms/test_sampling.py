@@ -132,7 +132,7 @@ class TestRounding:
     def test_is_that_of_interval_arithmetic_on_the_same_bits(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(sampling, "_CHUNK", self.cells.size)
+        monkeypatch.setattr(sampling, "CHUNK", self.cells.size)
         drawn = sampling._log_gamma(self.cells, seeded_words(1))
         np.testing.assert_array_equal(drawn, replay(self.cells, seeded_words(1)))
 
@@ -371,7 +371,7 @@ class TestLaw:
     @pytest.mark.parametrize("shape", [1e-2, 3.7, 1e9])
     def test_is_independent_between_cells(self, shape: float) -> None:
         # Neighbours, and the two cells that share a pair of uniforms in the first trial.
-        n = sampling._CHUNK
+        n = sampling.CHUNK
         u = np.concatenate([cdf_of_log(log_gamma(np.full(n, shape)), shape) for _ in range(12)])
         cells = np.minimum((u.reshape(12, n) * 16).astype(int), 15)
         for shift in (1, n // 2):

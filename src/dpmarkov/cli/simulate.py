@@ -45,13 +45,11 @@ def simulate(
     dpmarkov simulate city.json --walkers 1000 --steps 24 --seed 1 -o walks.parquet
     """
     import dpmarkov as dpm
-    from dpmarkov.files import _atomically
+    from dpmarkov.files import atomically
 
     check_target(output, force, _SUFFIXES)
     chain = dpm.load(file).chain
-    _atomically(
-        output, lambda part: _write(part, output.suffix, chain, walkers, steps, start, seed)
-    )
+    atomically(output, lambda part: _write(part, output.suffix, chain, walkers, steps, start, seed))
     rows = walkers * (steps + 1)
     if general.json:
         print_json({"file": str(output), "walkers": walkers, "steps": steps, "rows": rows})

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpmarkov.mechanisms.sampling import _CHUNK, _normals, _system_words
+from dpmarkov.mechanisms.sampling import CHUNK, normals, system_words
 from dpmarkov.mechanisms.whole_numbers import check_scale, settle, whole_parts
 
 if TYPE_CHECKING:
@@ -62,14 +62,14 @@ def rounded_normal(size: int | tuple[int, ...], *, scale: float) -> Floats:
     """
     scale = check_scale(scale)
     steps = np.empty(size, dtype=np.int64)
-    _fill(steps.reshape(-1), scale, _system_words)
+    _fill(steps.reshape(-1), scale, system_words)
     return np.asarray(steps / STEPS)
 
 
 def _fill(steps: Words, scale: float, words: WordSource) -> None:
     """Fill a flat array chunk by chunk; `words` is injected by tests only."""
-    for start in range(0, steps.size, _CHUNK):
-        part = steps[start : start + _CHUNK]
+    for start in range(0, steps.size, CHUNK):
+        part = steps[start : start + CHUNK]
         pairs = (part.size + 1) // 2
         part[:] = _nearest(words(pairs), words(pairs), part.size, scale, words)
 
@@ -77,7 +77,7 @@ def _fill(steps: Words, scale: float, words: WordSource) -> None:
 def _nearest(radius: Words, angle: Words, count: int, scale: float, words: WordSource) -> Words:
     """Return the steps nearest to the normals of these uniforms, cosines before sines."""
     with np.errstate(divide="ignore"):  # infinite margins: left undecided
-        x, x_error = _normals(radius, angle, count)
+        x, x_error = normals(radius, angle, count)
     unit = scale * STEPS
     known: dict[int, tuple[LazyUniform, LazyUniform]] = {}
 
@@ -97,10 +97,10 @@ def _nearest(radius: Words, angle: Words, count: int, scale: float, words: WordS
 def _refined(radius: LazyUniform, angle: LazyUniform, scale: float, *, sine: bool) -> int:
     from flint import arb
 
-    from dpmarkov.mechanisms.refinement import _normal
+    from dpmarkov.mechanisms.refinement import normal
 
     def ideal() -> arb:
-        x = _normal(radius.ball(), angle.ball(), sine=sine)
+        x = normal(radius.ball(), angle.ball(), sine=sine)
         return arb(scale) * STEPS * x + arb(1) / 2
 
     return settle([radius, angle], ideal)

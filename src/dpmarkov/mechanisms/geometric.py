@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpmarkov.mechanisms.sampling import _CHUNK, _log_uniform, _system_words
+from dpmarkov.mechanisms.sampling import CHUNK, log_uniform, system_words
 from dpmarkov.mechanisms.whole_numbers import check_scale, settle, whole_parts
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def two_sided_geometric(size: int | tuple[int, ...], *, scale: float) -> Words:
     """
     scale = check_scale(scale)
     noise = np.empty(size, dtype=np.int64)
-    _fill(noise.reshape(-1), scale, _system_words)
+    _fill(noise.reshape(-1), scale, system_words)
     return noise
 
 
@@ -82,8 +82,8 @@ def variance(scale: float) -> float:
 
 def _fill(noise: Words, scale: float, words: WordSource) -> None:
     """Fill a flat array chunk by chunk; `words` is injected by tests only."""
-    for start in range(0, noise.size, _CHUNK):
-        part = noise[start : start + _CHUNK]
+    for start in range(0, noise.size, CHUNK):
+        part = noise[start : start + CHUNK]
         part[:] = _geometric(words(part.size), scale, words)
         part -= _geometric(words(part.size), scale, words)
 
@@ -91,7 +91,7 @@ def _fill(noise: Words, scale: float, words: WordSource) -> None:
 def _geometric(drawn: Words, scale: float, words: WordSource) -> Words:
     """Return the whole part of -scale log U for the uniforms that begin with the drawn words."""
     with np.errstate(divide="ignore"):  # an infinite margin: left undecided
-        log_u, relative = _log_uniform(drawn)
+        log_u, relative = log_uniform(drawn)
     y = -scale * log_u
     return whole_parts(y, y * relative, lambda i: _refined(int(drawn[i]), scale, words))
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["LazyUniform", "OpenDecisionError", "cell_of", "resolve"]
+__all__ = ["LazyUniform", "OpenDecisionError", "cell_of", "normal", "resolve"]
 
 _WORD = 64
 _GUARD = 64  # bits of precision beyond those of the uniforms: at shape 1e15 h loses about 50
@@ -96,7 +96,7 @@ def resolve(
         # widens or narrows balls, which stay enclosures, and at worst asks for another round.
         with flint.ctx.workprec(bits + _GUARD):
             try:
-                x = _normal(radius.ball(), angle.ball(), sine=sine)
+                x = normal(radius.ball(), angle.ball(), sine=sine)
                 added = 0 if boost is None else boost.ball().log() / flint.arb(shape)
                 return _outcome(flint.arb(shape) + (boost is not None), x, accept.ball(), added)
             except OpenDecisionError:
@@ -105,7 +105,8 @@ def resolve(
             uniform.lengthen(bits)
 
 
-def _normal(u: flint.arb, turn: flint.arb, *, sine: bool) -> flint.arb:
+def normal(u: flint.arb, turn: flint.arb, *, sine: bool) -> flint.arb:
+    """Box and Muller's normal as a ball, from what is known of the two uniforms."""
     radius = (-2 * u.log()).sqrt()
     return radius * ((2 * turn).sin_pi() if sine else (2 * turn).cos_pi())
 

@@ -84,7 +84,7 @@ FINEST_BITS: Final = 32
 SIGNIFICANT_BITS: Final = 37
 """Significant bits that a rounded logarithm has at most."""
 
-_CHUNK: Final = 1 << 14  # working arrays stay in the cache, and small for any number of cells
+CHUNK: Final = 1 << 14  # working arrays stay in the cache, and small for any number of cells
 _ROUNDOFF: Final = 2.0**-48  # 32 u: twice the worst relative error of a term, see above
 _TURN: Final = 2 * math.pi * 2.0**-64
 
@@ -147,7 +147,7 @@ def log_gamma(shape: ArrayLike) -> Floats:
     True
     """
     shapes = _checked(shape)
-    return _log_gamma(shapes.ravel(), _system_words).reshape(shapes.shape)
+    return _log_gamma(shapes.ravel(), system_words).reshape(shapes.shape)
 
 
 def _checked(shape: ArrayLike) -> Floats:
@@ -169,7 +169,7 @@ def _checked(shape: ArrayLike) -> Floats:
     return shapes
 
 
-def _system_words(count: int) -> Words:
+def system_words(count: int) -> Words:
     """Draw 64-bit words from the operating system's CSPRNG."""
     return np.frombuffer(os.urandom(8 * count), dtype=np.int64)
 
@@ -177,8 +177,8 @@ def _system_words(count: int) -> Words:
 def _log_gamma(shapes: Floats, words: WordSource) -> Floats:
     """Fill a flat array chunk by chunk; `words` is injected by tests only."""
     log_g = np.empty(shapes.size)
-    for start in range(0, shapes.size, _CHUNK):
-        chunk = slice(start, start + _CHUNK)
+    for start in range(0, shapes.size, CHUNK):
+        chunk = slice(start, start + CHUNK)
         log_g[chunk] = _accepted(shapes[chunk], words)
     return log_g
 
@@ -277,13 +277,13 @@ class _Estimate:
 def _estimate(trial: _Trial) -> _Estimate:
     """Compute one trial of every cell in float64, with its margins."""
     a = trial.shape
-    x, x_error = _normals(trial.radius, trial.angle, a.size)
+    x, x_error = normals(trial.radius, trial.angle, a.size)
     d = np.where(a < 1, a + 2 / 3, a - 1 / 3)
     c = 1 / (3 * np.sqrt(d))
     z, z_error = c * x, c * x_error
     v = 1 + z
     log_v, log_d = np.log1p(z), np.log(d)
-    log_u, relative = _log_uniform(trial.accept)
+    log_u, relative = log_uniform(trial.accept)
     h = 3 * d * (log_v - z * (1 - z * (1 / 2 - z / 3)))
     log_g = log_d + 3 * log_v
     size = 1 + np.abs(log_d) + 3 * np.abs(log_v)
@@ -299,9 +299,9 @@ def _estimate(trial: _Trial) -> _Estimate:
     return _Estimate(v, z_error, log_u - h, excess_error, log_g, log_g_error)
 
 
-def _normals(radius: Words, angle: Words, count: int) -> tuple[Floats, Floats]:
+def normals(radius: Words, angle: Words, count: int) -> tuple[Floats, Floats]:
     """Box and Muller's normals, cosines before sines, and their margins."""
-    log_u, relative = _log_uniform(radius)
+    log_u, relative = log_uniform(radius)
     R = np.sqrt(-2 * log_u)
     theta = (angle + 0.5) * _TURN
     x = np.concatenate((R * np.cos(theta), R * np.sin(theta)))
@@ -311,12 +311,12 @@ def _normals(radius: Words, angle: Words, count: int) -> tuple[Floats, Floats]:
 
 def _boosts(words: Words, a: Floats) -> tuple[Floats, Floats]:
     """Return log(U) / a where a < 1, zero elsewhere, and their margins."""
-    log_u, relative = _log_uniform(words)
+    log_u, relative = log_uniform(words)
     boost = np.where(a < 1, log_u / a, 0.0)
     return boost, np.where(a < 1, -boost * relative, 0.0)
 
 
-def _log_uniform(words: Words) -> tuple[Floats, Floats]:
+def log_uniform(words: Words) -> tuple[Floats, Floats]:
     """Return the logarithms of the uniforms at the words' centres, and their relative margins.
 
     A word counts steps of 2^-64 up from 0 if it is not negative, down from 1 otherwise, so that

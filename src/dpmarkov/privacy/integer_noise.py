@@ -37,7 +37,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpmarkov.errors import DpmarkovError
-from dpmarkov.privacy.pairs import _DROP, _integral
+from dpmarkov.privacy.pairs import DROP, hockey_stick
 from dpmarkov.privacy.profiles import Unit, check_unit, checked, each, overshoot, safe_root
 
 __all__ = [
@@ -291,7 +291,7 @@ def _gaussian_delta(change: Sensitivity, scale: Floats, epsilon: Floats) -> Floa
     # Where the loss passes epsilon. Below -40 delta is 1, above 1e4 it is far below any float.
     y0 = np.clip(epsilon / mu - mu / 2, -40.0, 1e4)
     log_peak = np.full(mu.shape, -0.5 * np.log(2 * np.pi))
-    return _integral(_Normal(), log_peak, mu, y0, np.minimum(terms, 1e15))
+    return hockey_stick(_Normal(), log_peak, mu, y0, np.minimum(terms, 1e15))
 
 
 class _Normal:
@@ -307,7 +307,7 @@ class _Normal:
         return self.value(y)
 
     def reach(self) -> Floats:
-        return np.asarray(sqrt(2 * _DROP))
+        return np.asarray(sqrt(2 * DROP))
 
 
 @overload

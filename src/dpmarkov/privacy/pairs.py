@@ -30,14 +30,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, gammaln
 
-__all__ = ["Pair", "beta_pair", "gamma_pair_add", "gamma_pair_remove"]
+__all__ = ["DROP", "Pair", "beta_pair", "gamma_pair_add", "gamma_pair_remove", "hockey_stick"]
 
 Floats = npt.NDArray[np.float64]
 
 _ULP = 2.0**-52
 _NODES = 768
 # The integrand is cut where its density has fallen by exp(-55): far below the rounding error.
-_DROP = 55.0
+DROP = 55.0
 # Below exp(-19) of its smallest scale the integrand holds less than 1e-16 of the integral.
 _LEFT = -19.0
 # Coefficients of 1/a, 1/a^3, ... in Stirling's series; from a = 10 on the rest is below 1e-15.
@@ -69,7 +69,7 @@ def beta_pair(kappa: Floats, h: Floats, epsilon: Floats) -> Floats:
     log_peak = 0.5 * (np.log(a) + np.log(b) - np.log(2 * np.pi * (a + b)))
     log_peak += _stirling(a + b) - _stirling(a) - _stirling(b)
     mode, threshold = np.log1p(h / kappa), epsilon / h
-    return _integral(_LogOdds(a, b), log_peak, h, threshold - mode, threshold + mode)
+    return hockey_stick(_LogOdds(a, b), log_peak, h, threshold - mode, threshold + mode)
 
 
 def gamma_pair_add(kappa: Floats, h: Floats, epsilon: Floats) -> Floats:
@@ -81,7 +81,7 @@ def gamma_pair_add(kappa: Floats, h: Floats, epsilon: Floats) -> Floats:
     y0 = epsilon / h + middle - mode
     # exp(y0) must not overflow; a smaller y0 can only make delta larger.
     y0_error = epsilon / h + np.abs(middle) + mode
-    return _integral(_LogGamma(a, 1), _log_gamma_peak(a), h, np.minimum(y0, 600.0), y0_error)
+    return hockey_stick(_LogGamma(a, 1), _log_gamma_peak(a), h, np.minimum(y0, 600.0), y0_error)
 
 
 def gamma_pair_remove(kappa: Floats, h: Floats, epsilon: Floats) -> Floats:
@@ -92,7 +92,7 @@ def gamma_pair_remove(kappa: Floats, h: Floats, epsilon: Floats) -> Floats:
     middle = _mean_digamma(kappa, h)
     y0 = epsilon / h - middle
     y0_error = epsilon / h + np.abs(middle)
-    return _integral(_LogGamma(kappa, -1), _log_gamma_peak(kappa), h, y0, y0_error)
+    return hockey_stick(_LogGamma(kappa, -1), _log_gamma_peak(kappa), h, y0, y0_error)
 
 
 # -- the integral --------------------------------------------------------------------------
@@ -135,7 +135,7 @@ class _LogOdds:
         return np.asarray(2 * self.b * np.abs(y))
 
     def reach(self) -> Floats:
-        return np.asarray(np.sqrt(2 * _DROP * (1 / self.a + 1 / self.b)))
+        return np.asarray(np.sqrt(2 * DROP * (1 / self.a + 1 / self.b)))
 
 
 @dataclass(frozen=True)
@@ -157,11 +157,11 @@ class _LogGamma:
         return np.asarray(self.a * (np.abs(np.expm1(z)) + np.abs(z)))
 
     def reach(self) -> Floats:
-        gaussian = np.sqrt(2 * _DROP / self.a)
-        return np.minimum(gaussian, np.log1p(2 * _DROP / self.a)) if self.sign > 0 else gaussian
+        gaussian = np.sqrt(2 * DROP / self.a)
+        return np.minimum(gaussian, np.log1p(2 * DROP / self.a)) if self.sign > 0 else gaussian
 
 
-def _integral(
+def hockey_stick(
     deviance: _Deviance, log_peak: Floats, h: Floats, y0: Floats, y0_terms: Floats
 ) -> Floats:
     """Compute exp(log_peak) times the integral over s > 0 of (1 - e^(-h s)) e^(-D(y0 + s)).
@@ -170,10 +170,10 @@ def _integral(
     """
     top = np.maximum(y0, 0.0)  # where the density is highest beyond the threshold
     floor = deviance.value(top)
-    right = _cut(deviance, top + deviance.reach(), floor + _DROP) - y0
+    right = _cut(deviance, top + deviance.reach(), floor + DROP) - y0
     right = np.maximum(right, 64 * _ULP * top)  # lost in y0 only where delta is exp(-1e13)
-    left = np.where(y0 < 0, _cut(deviance, np.minimum(y0, -1e-300), floor + _DROP) - y0, 0.0)
-    start = np.maximum(left, np.minimum(1 / h, right / _DROP) * np.exp(_LEFT))
+    left = np.where(y0 < 0, _cut(deviance, np.minimum(y0, -1e-300), floor + DROP) - y0, 0.0)
+    start = np.maximum(left, np.minimum(1 / h, right / DROP) * np.exp(_LEFT))
     lower = np.log(start / (right - start))
     upper = np.log(right * deviance.slope(y0 + right) / 5.0)
     step = (upper - lower) / (_NODES - 1)
