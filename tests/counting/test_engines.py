@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import reference
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from dpmarkov.counting import count_paths, count_transitions
@@ -38,7 +38,7 @@ def events(state: st.SearchStrategy[Any]) -> st.SearchStrategy[list[dict[str, An
         "state": state,
         "user": st.integers(1, 3) | st.none(),
     }
-    return st.lists(st.fixed_dictionaries(event), min_size=1, max_size=60)
+    return st.lists(st.fixed_dictionaries(event), min_size=30, max_size=60)
 
 
 def moves(state: st.SearchStrategy[Any]) -> st.SearchStrategy[list[dict[str, Any]]]:
@@ -48,7 +48,7 @@ def moves(state: st.SearchStrategy[Any]) -> st.SearchStrategy[list[dict[str, Any
         "count": st.integers(-1, 5) | st.none(),
         "user": st.sampled_from(["ann", "Bob", "7", "É"]) | st.none(),
     }
-    return st.lists(st.fixed_dictionaries(move), min_size=1, max_size=60)
+    return st.lists(st.fixed_dictionaries(move), min_size=30, max_size=60)
 
 
 def table(rows: list[dict[str, Any]], **types: pa.DataType) -> pa.Table:
@@ -94,6 +94,7 @@ def few(examples: int) -> Callable[..., Any]:
 
 
 @few(10)
+@example(rows=[{"entity": None, "time": None, "tie": None, "state": None, "user": None}], asked={})
 @given(rows=events(TEXT), asked=st.sampled_from([{}, SHORT_STEPS, BOUNDS, CATCH_ALL]))
 def test_paths_of_text_count_the_same_everywhere(
     engines: Any, rows: list[dict[str, Any]], asked: dict[str, Any]

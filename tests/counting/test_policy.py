@@ -167,6 +167,16 @@ def test_a_missing_column_is_answered_with_the_nearest_names() -> None:
     assert "no name is near" in refusal(MOVES, origin="xyz", destination="to", states=["a", "b"])
 
 
+def test_the_words_of_an_engine_are_kept_back() -> None:
+    import duckdb
+
+    query = f"SELECT CAST(x AS INTEGER) AS f, 1 AS t FROM (VALUES ('{SECRET}')) AS v(x)"
+    asked: dict[str, Any] = {"origin": "f", "destination": "t", "states": [1, 2]}
+    assert "ConversionException" in refusal(duckdb.sql(query), **asked)
+    with duckdb.connect() as connection:
+        assert "ConversionException" in refusal(query, database=connection, **asked)
+
+
 def test_other_things_than_data_are_refused() -> None:
     assert "cannot be counted" in refusal(42, **ASKED, states=["a", "b"])
     assert "several" not in refusal({"from": ["a"]}, **ASKED, states=["a", "b"])

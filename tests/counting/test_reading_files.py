@@ -30,6 +30,8 @@ def test_zero_padded_codes_keep_their_zeros_whatever_the_delimiter(
     path = write(tmp_path / ("rows.tsv" if mark == "\t" else "rows.csv"), text)
     assert count_transitions(path, **ASKED).to_dense().tolist() == PADDED
     assert count_transitions(str(path), **ASKED | {"states": [7, 8]}).to_dense()[0, 0] == 2
+    bare = {"origin": "x", "destination": "x", "states": ["1", "2"]}
+    assert count_transitions(path, **bare).total == 2
 
 
 def test_integers_in_text_are_whole_numbers_and_nothing_else(tmp_path: Path) -> None:
@@ -43,7 +45,7 @@ def test_integers_in_text_are_whole_numbers_and_nothing_else(tmp_path: Path) -> 
 
 def test_a_glob_and_a_list_are_one_set_of_rows(tmp_path: Path) -> None:
     write(tmp_path / "a1.csv", "o,d\n007,7\n")
-    write(tmp_path / "a2.csv", "d,o\n007,7\n")  # columns are matched by name
+    write(tmp_path / "a2.csv", "d;x;o\n007;-;7\n")  # columns are matched by name
     (tmp_path / "b.csv.gz").write_bytes(gzip.compress(b"o,d\n7,7\n"))
     assert count_transitions(tmp_path / "a*.csv", **ASKED).to_dense().tolist() == PADDED
     paths = [tmp_path / "a1.csv", str(tmp_path / "b.csv.gz")]
@@ -51,7 +53,7 @@ def test_a_glob_and_a_list_are_one_set_of_rows(tmp_path: Path) -> None:
 
 
 def test_lines_that_do_not_parse_follow_the_policy(tmp_path: Path) -> None:
-    path = write(tmp_path / "rows.csv", "o,d\n007,7\n7\n007,7,SECRET,1\n7,007\n")
+    path = write(tmp_path / "rows.csv", "o,d\n007,7\n007,7,SECRET,1\n7\n7,007\n")
     with pytest.raises(DpmarkovError) as caught:
         count_transitions(path, **ASKED)
     assert "SECRET" not in str(caught.value)

@@ -7,9 +7,12 @@ import pty
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+
+from dpmarkov.counting.engines import plain_errors
 
 # Counts a cross join that would take hours, unless it is told how many rows to make.
 SCRIPT = """
@@ -18,8 +21,10 @@ from dpmarkov.counting import count_transitions, files
 rows = int(sys.argv[1])
 query = f"SELECT a.range % 2 AS o, b.range % 2 AS d FROM range({rows}) a, range({rows}) b"
 def read(connection, *_, **__):
+    ((shows,),) = connection.execute("SELECT current_setting('enable_progress_bar')").fetchall()
+    if shows:
+        connection.execute("SET progress_bar_time = 1")  # milliseconds; would also enable it
     print("counting", flush=True)
-    connection.execute("SET progress_bar_time = 1")
     return connection.sql(query)
 files._parquet = read
 count_transitions(sys.argv[2], origin="o", destination="d", states=[0, 1])
@@ -41,11 +46,17 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
     with start(tmp_path, 10**8, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
+        time.sleep(0.5)  # from the announcement into the count
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
     assert b"KeyboardInterrupt" in errors
     assert os.listdir(tmp_path / "temp") == []
     assert sorted(os.listdir(tmp_path)) == ["rows.parquet", "temp"]
+
+
+def test_a_query_that_duckdb_calls_interrupted_is_a_keyboard_interrupt() -> None:
+    with pytest.raises(KeyboardInterrupt), plain_errors():
+        raise RuntimeError("Query interrupted")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
@@ -59,6 +70,14 @@ def test_long_counting_shows_progress_on_a_terminal(tmp_path: Path) -> None:
         assert process.wait(60) == 0
     os.close(leader)
     assert b"%" in shown
+
+
+def test_nothing_is_shown_where_nobody_watches(tmp_path: Path) -> None:
+    with start(tmp_path, 5_000, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        printed, errors = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert printed == b"counting\n"
+    assert errors == b""
 
 
 def _read(leader: int) -> bytes:

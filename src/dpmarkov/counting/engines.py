@@ -54,6 +54,7 @@ _ENGINE_MODULES = {
     "pyarrow",
     "pyspark",
 }
+_INTERRUPTED = "Query interrupted"  # DuckDB's RuntimeError for Ctrl-C in some of its calls
 # These speak of a query's text, which the user wrote, and never of a value.
 _ABOUT_THE_QUERY = ("ParserException", "BinderException", "CatalogException")
 
@@ -214,6 +215,8 @@ def plain_errors(doing: str = "counting") -> Iterator[None]:
         raise
     except Exception as error:
         kind = type(error)
+        if str(error) == _INTERRUPTED:
+            raise KeyboardInterrupt from None
         if kind.__module__.partition(".")[0] not in _ENGINE_MODULES:
             raise
         detail = f": {error}" if kind.__name__ in _ABOUT_THE_QUERY else ""

@@ -57,8 +57,8 @@ def embedded() -> Iterator[duckdb.DuckDBPyConnection]:
             }
         )
         try:
-            if sys.stderr.isatty():
-                connection.execute("SET enable_progress_bar = true")
+            watched = sys.stdout.isatty()  # which is where DuckDB draws its progress
+            connection.execute(f"SET enable_progress_bar = {str(watched).lower()}")
             yield connection
         finally:
             connection.close()
