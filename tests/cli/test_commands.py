@@ -297,3 +297,20 @@ def test_the_real_city_is_released_from_the_lookup_of_its_zones(process, real_da
     assert made.space.shape == (63, 63)
     pi = dict(zip(made.space.labels, made.chain.stationary_distribution(), strict=True))
     assert max(pi, key=pi.get) in {236, 237}  # the Upper East Side
+
+
+def test_a_terminal_gets_drawn_tables_and_progress(here, tmp_path, monkeypatch):
+    demo = ("demo", "--zones", 5, "--trips", 9000, "--folder")
+    plain = here(*demo, "plain")
+    assert "─" not in plain.out
+    assert plain.err == ""
+    for stream in (sys.stdout, sys.stderr):
+        monkeypatch.setattr(stream, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    drawn = here(*demo, "drawn")
+    assert drawn.code == 0, drawn.err
+    assert "─" in drawn.out
+    for word in ("How far off:", "Busiest states in the long run:", "--mechanism geometric"):
+        assert word in plain.out
+        assert word in drawn.out
+    assert "drawing noise" in drawn.err
