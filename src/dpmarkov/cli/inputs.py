@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from datetime import timedelta
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,8 @@ __all__ = ["counted", "declared_space", "merged", "public_numbers"]
 _FROM_DATA = "from-data"
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)")
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
+_GAP = re.compile(r"(\d+(?:\.\d+)?)(s|min|h|d)?")
+_SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
 _KINDS = (
     "give the columns of the events in one of three ways: --origin and --destination; --entity, "
     "--time and --state for paths; --category for a single distribution"
@@ -83,7 +86,8 @@ def counted(data: str, events: Events, declared: Declared) -> TransitionCounts:
     if _asked(events) == "paths":
         counts = counting.count_paths(
             data, entity=events.entity or "", time=events.time or "", state=events.state or "",
-            states=states, **common,
+            states=states, tie_break=events.tie_break or (), max_gap=_gap(events.max_gap),
+            drop_self=events.drop_self, **common,
         )  # fmt: skip
     elif _asked(events) == "category":
         counts = counting.count_categories(
@@ -187,9 +191,25 @@ def _asked(events: Events) -> str:
     begun = [name for name, columns in groups.items() if any(columns)]
     if len(begun) != 1 or not all(groups[begun[0]]):
         raise DpmarkovError(_KINDS)
+    of_paths = (events.tie_break, events.max_gap, events.drop_self)
+    if any(of_paths) and begun != ["paths"]:
+        raise DpmarkovError("--tie-break, --max-gap and --drop-self go with paths (--entity)")
     if events.count is not None and begun == ["paths"]:
         raise DpmarkovError("--count goes with counted transitions or categories, not with paths")
     return begun[0]
+
+
+def _gap(given: str | None) -> timedelta | float | None:
+    """Read a length of time with its unit, or a number where times are numbers."""
+    if given is None:
+        return None
+    found = _GAP.fullmatch(given)
+    if found is None:
+        raise DpmarkovError(
+            f"--max-gap must be a number with s, min, h or d, such as 30min, not {given!r}"
+        )
+    number, unit = float(found[1]), found[2]
+    return timedelta(seconds=number * _SECONDS[unit]) if unit else number
 
 
 def _like(other: str | None, states: Any) -> Label | None:

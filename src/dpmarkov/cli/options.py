@@ -159,6 +159,20 @@ class Events:
     state: Annotated[
         str | None, _option("--state", help="Paths: column of where.", panel=_EVENTS)
     ] = None
+    tie_break: Annotated[
+        list[str] | None,
+        _option("--tie-break", help="Paths: column that orders events of equal time.",
+                metavar="COLUMN", panel=_EVENTS),
+    ] = None  # fmt: skip
+    max_gap: Annotated[
+        str | None,
+        _option("--max-gap", help="Paths: the longest time between two events of a step: 90s, "
+                "30min, 2h or 1d; a bare number where times are numbers.", panel=_EVENTS),
+    ] = None  # fmt: skip
+    drop_self: Annotated[
+        bool,
+        _option("--drop-self", help="Paths: leave out steps to the same state.", panel=_EVENTS),
+    ] = False
     category: Annotated[
         str | None, _option("--category", help="A single distribution: its column.", panel=_EVENTS)
     ] = None
