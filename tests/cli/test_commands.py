@@ -167,6 +167,32 @@ def test_counted_data_paths_and_categories_are_released(here, tmp_path):
     assert "expected_error" in json.loads(here("show", "grades.json", "--json").out)
 
 
+def test_paths_take_a_tie_break_a_longest_gap_and_drop_stays(here, tmp_path):
+    day = ((1, 1, "b"), (1, 0, "a"), (2, 0, "b"), (5, 0, "c"))
+    lines = [
+        f"{rider},2025-01-0{date} 0{hour}:00:00,{turn},{state}"
+        for rider in range(40) for date in (1, 2) for hour, turn, state in day
+    ]  # fmt: skip
+    (tmp_path / "rides.csv").write_text("rider,time,turn,at\n" + "\n".join(lines))
+    path = ("rides.csv", "--entity", "rider", "--time", "time", "--state", "at",
+            "--states", "a,b,c", *TARGET, "--mechanism", "geometric", "--tie-break", "turn",
+            "--force", "-o", "rides.json")  # fmt: skip
+
+    def noisy(*more):
+        done = here("release", *path, *more)
+        assert done.code == 0, done.err
+        return dpm.load(tmp_path / "rides.json").private_counts.reshape(3, 3)
+
+    # Each day goes a, b (by the turn), b, three hours of nothing, c; then the night.
+    whole = [[0, 80, 0], [0, 80, 80], [40, 0, 0]]
+    kept = [[0, 80, 0], [0, 0, 0], [0, 0, 0]]
+    # Noise of epsilon 1 exceeds 39 with a probability below 2 e^-39 a cell.
+    assert abs(noisy() - whole).max() < 40
+    assert abs(noisy("--max-gap", "2h", "--drop-self") - kept).max() < 40
+    for gap in ("7200s", "120min", "0.1d"):
+        assert noisy("--max-gap", gap)[1, 2] < 40 < noisy("--max-gap", gap)[1, 1]
+
+
 def test_states_are_chosen_from_a_column_of_a_table(here, tmp_path):
     (tmp_path / "zones.csv").write_text(
         "id,city\n1,old\n2,new\n3,old\n4,old\n5,old\n"

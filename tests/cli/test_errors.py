@@ -65,6 +65,13 @@ CASES = {
     "counts of paths": (
         ("trips.csv", "--entity", "from", "--time", "to", "--state", "to", "--count", "to",
          "--states", "a,b"), TARGET, "not with paths"),
+    "a gap between transitions": ((*TRIPS, "--max-gap", "2h"), TARGET, "go with paths"),
+    "a gap that is no length of time": (
+        ("trips.csv", "--entity", "from", "--time", "to", "--state", "to", "--max-gap", "soon",
+         "--states", "a,b"), TARGET, "such as 30min, not 'soon'"),
+    "a gap in hours where times are numbers": (
+        ("walks.csv", "--entity", "id", "--time", "step", "--state", "at", "--max-gap", "2h",
+         "--states", "a,b"), TARGET, "max_gap"),
 }  # fmt: skip
 
 
@@ -72,6 +79,7 @@ CASES = {
 def test_bad_input_is_told_in_a_paragraph(here, events, tmp_path, case):
     (tmp_path / "empty.csv").write_text("")
     (tmp_path / "fake.parquet").write_text("from,to\nnorth,east\n")
+    (tmp_path / "walks.csv").write_text("id,step,at\n1,1,a\n1,2,b\n")
     halves = [(a, b) for a in STATES for b in STATES if (a in STATES[:2]) == (b in STATES[:2])]
     (tmp_path / "halves.csv").write_text("a,b\n" + "\n".join(f"{a},{b}" for a, b in halves))
     before = sorted(tmp_path.iterdir())
