@@ -200,7 +200,7 @@ def main() -> None:
     elif asked.generate:
         generate(asked.generate, asked.rows, asked.events)
     elif asked.folder:
-        asked.folder.mkdir(exist_ok=True)
+        asked.folder.mkdir(parents=True, exist_ok=True)
         run(asked, asked.folder)
     else:
         with tempfile.TemporaryDirectory(prefix="dpmarkov-benchmark-") as temporary:
