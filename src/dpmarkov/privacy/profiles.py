@@ -216,7 +216,7 @@ def _log_gamma_sum(r: float, mu: float, o: float, terms: list[tuple[float, float
 # -- checks and small tools ------------------------------------------------------------------
 
 
-def check_unit(unit: str) -> tuple[Pair, ...]:
+def check_unit(unit: object) -> tuple[Pair, ...]:
     """Give the dominating pairs of a unit, or say which units there are."""
     if not isinstance(unit, str) or unit not in UNITS:
         raise DpmarkovError(
