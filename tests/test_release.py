@@ -372,6 +372,14 @@ def test_a_guarantee_in_words_never_rounds_its_factor_down():
             assert np.exp(epsilon) <= factor <= np.exp(epsilon) * 1.01
 
 
+def test_a_guarantee_in_words_has_every_digit():
+    exact = dpm.Guarantee("transition", 1.00000049, 1.2345649e-6, Geometric(1.0), conditions=())
+    words = " ".join(str(exact).split())
+    assert "(1.00000049, 1.2345649e-06)-differentially private" in words
+    assert "e^1.00000049 = 2.72" in words
+    assert "a probability of 1.2345649e-06." in words
+
+
 def test_pure_privacy_is_said_to_be_without_exception():
     out = dpm.release(COUNTS, epsilon=1.0, delta=0, unit="transition", mechanism="geometric")
     assert out.guarantee.noise == Geometric(1.0)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpmarkov.errors import DpmarkovError
-from dpmarkov.guarantee import Guarantee
+from dpmarkov.guarantee import Guarantee, in_full
 from dpmarkov.noise import Dirichlet
 from dpmarkov.states import Label, StateSpace
 
@@ -184,7 +184,8 @@ class Release:
         promise = self.guarantee
         return (
             f"Release({repr(self.space)[len('StateSpace(') : -1]}; {self.mechanism}; "
-            f"epsilon={promise.epsilon:g}, delta={promise.delta:g}, unit={promise.unit!r})"
+            f"epsilon={in_full(promise.epsilon)}, delta={in_full(promise.delta)}, "
+            f"unit={promise.unit!r})"
         )
 
 
