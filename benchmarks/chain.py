@@ -5,6 +5,7 @@ others; the fastest of its turns counts, and times are shown as ratios. Accuracy
 entrywise relative error against an answer that is exact: closed forms, or GTH in longdouble.
 Rivals are optional; the first lines say which are absent.
 
+    pip install threadpoolctl quantecon deeptime pydtmc
     python benchmarks/chain.py            # all, some minutes
     python benchmarks/chain.py dense      # or: batch, accuracy, sparse, methods
 """

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from strategies import any_counts
 
 import dpmarkov as dpm
@@ -44,7 +46,7 @@ def test_the_round_trip_is_exact(suffix, counts, tmp_path):
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_labels_keep_their_types(suffix, tmp_path):
-    for labels in ([1, 2], ["1", "2"], [("s", 1), ("s", (2, "x"))], [1, "1"]):
+    for labels in ([1, 2], ["1", "2"], [("s", 1), ("s", (2, "x"))], [1, "1"], [2**70, -1]):
         space = dpm.StateSpace(origins=labels, destinations=labels)
         out = dpm.release(dpm.TransitionCounts(space, [1, 2, 3, 4]), **TARGET, unit="transition")
         out.save(tmp_path / f"out{suffix}", overwrite=True)
@@ -144,6 +146,42 @@ def test_files_of_another_kind_are_refused(suffix, tmp_path):
         dpm.load(path)
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text[: text.index('"cells"')] + '"cells": []}', "'items'"),
+        (lambda text: text.replace('"probability": [', '"probability": ["0.9", '), "list of float"),
+        (lambda text: text.replace('"version": 1', '"version": 2, "version": 1'), "stands twice"),
+        (lambda text: "[" * 100_000, "recursion"),
+        (lambda text: '{"version": ' + "9" * 5000 + "}", "digits"),
+        (lambda text: text[:-9], "delimiter"),
+    ],
+)
+def test_a_table_of_another_make_is_refused(change, message, release, tmp_path):
+    path = tmp_path / "out.json"
+    release.save(path)
+    path.write_text(change(path.read_text()))
+    with pytest.raises(dpm.DpmarkovError, match=f"not a release that can be read.*{message}"):
+        dpm.load(path)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@given(data=st.data())
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_damaged_file_is_refused_or_reads_as_it_was(suffix, data, release, tmp_path):
+    path = tmp_path / f"out{suffix}"
+    release.save(path, overwrite=True)
+    content = bytearray(path.read_bytes())
+    for _ in range(data.draw(st.integers(0, 3))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    path.write_bytes(content[: data.draw(st.integers(0, len(content)))])
+    try:
+        read = dpm.load(path)
+    except dpm.DpmarkovError:
+        return
+    assert read == release  # what a reader does not look at may be damaged
+
+
 def _altered(path, change, *, sign):
     header = json.loads(path.read_text())
     change(header)
@@ -158,6 +196,44 @@ def _altered(path, change, *, sign):
 ALTERATIONS = {
     "a stronger claim": (lambda h: h["guarantee"].update(epsilon=0.5), "that is claimed"),
     "another unit": (lambda h: h["guarantee"].update(unit="user"), "unit must be one of"),
+    "an epsilon that is text": (
+        lambda h: h["guarantee"].update(epsilon="1"),
+        "epsilon is not of the type",
+    ),
+    "an epsilon that is no number": (
+        lambda h: h["guarantee"].update(epsilon=float("nan")),
+        "not nan",
+    ),
+    "conditions that are no list": (
+        lambda h: h["guarantee"].update(conditions="none"),
+        "conditions is not of the type",
+    ),
+    "a condition that is no text": (
+        lambda h: h["guarantee"].update(conditions=[7]),
+        "conditions is not of the type",
+    ),
+    "noise that is no table": (lambda h: h["mechanism"].update(noise=[1.0]), "noise is not of"),
+    "a prior of other noise": (lambda h: h["mechanism"].update(prior=2.5), "prior=2.5 does not"),
+    "more cells touched than there are": (
+        lambda h: h["mechanism"].update(touched=7),
+        "touched=7 is no number of 6 cells",
+    ),
+    "a total beyond 64 bits": (lambda h: h.update(row_totals=[10**30] * 3), "too large"),
+    "a negative total": (lambda h: h["row_totals"].__setitem__(0, -1), "must not be negative"),
+    "half a total": (lambda h: h["row_totals"].__setitem__(0, 1.5), "row_totals is not of"),
+    "a weak row of another chain": (lambda h: h.update(weak_rows=["z"]), "not an origin"),
+    "cells in another order": (
+        lambda h: [h["cells"][name].reverse() for name in h["cells"]],
+        "not in the order of the support",
+    ),
+    "a cell outside the chain": (
+        lambda h: h["cells"]["column"].__setitem__(-1, 99),
+        "exceeds matrix dimension",
+    ),
+    "a probability that is not a number": (
+        lambda h: h["cells"]["probability"].__setitem__(0, float("nan")),
+        "must be 6 finite numbers",
+    ),
     "a negative probability": (
         lambda h: h["cells"]["probability"].__setitem__(0, -0.1),
         "above 0 and at most 1",
@@ -217,10 +293,16 @@ def test_a_newer_format_asks_for_a_newer_version(release, tmp_path):
         dpm.load(tmp_path / "out.json")
 
 
+def test_a_name_with_a_nul_is_refused(release):
+    with pytest.raises(dpm.DpmarkovError, match="NUL"):
+        release.save("a\0.json")
+
+
 def test_releases_are_compared_by_value(release, tmp_path):
     release.save(tmp_path / "out.json")
     again = dpm.load(tmp_path / "out.json")
     assert again == release
     assert again != "a release"
+    assert replace(release, row_totals=None) != release
     with pytest.raises(ValueError, match="read-only"):
         again.probabilities[0] = 0.5

@@ -111,6 +111,8 @@ def test_a_million_states_with_ten_edges_each_fit():
         (lambda: StateSpace([True, False]), "bool"),
         (lambda: StateSpace([("a", None), "b"]), "NoneType"),
         (lambda: StateSpace(b"ab"), "must be a list of labels"),
+        (lambda: StateSpace(5), "must be a list of labels, not 5"),
+        (lambda: StateSpace(["a", "\ud800"]), "half a character"),
         (lambda: StateSpace(["a"]), "'a' has 1 feasible destinations.*needs at least 2"),
         (lambda: StateSpace([]), "labels must not be empty"),
         (lambda: StateSpace(["a", "b", "c"], support=EDGES[:5]), "'c' has 1 feasible"),
@@ -123,6 +125,9 @@ def test_a_million_states_with_ten_edges_each_fit():
             "a pair .origin, destination., not 'ab'",
         ),
         (lambda: StateSpace(["a", "b", "c"], support=[("a", "b", 1)]), "a pair"),
+        (lambda: StateSpace(["a", "b", "c"], support=[1, 2]), "a pair .*, not 1"),
+        (lambda: StateSpace(["a", "b", "c"], support=5), "must be a list of edges or a matrix"),
+        (lambda: StateSpace(["a", "b"], support=[(["a"], "b")]), r"\['a'\] -> 'b' .number 0"),
         (
             lambda: StateSpace(["a", "b", "c"], support=np.ones((2, 3), bool)),
             r"\(2, 3\), the space has \(3",

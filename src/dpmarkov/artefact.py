@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpmarkov.errors import DpmarkovError
-from dpmarkov.guarantee import Guarantee
+from dpmarkov.guarantee import Guarantee, in_full
+from dpmarkov.noise import Dirichlet
 from dpmarkov.states import Label, StateSpace
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ class Release:
         _check_rows(self.space, self.probabilities)
         _check_shape("private_counts", self.private_counts, self.space.n_cells)
         _check_shape("row_totals", self.row_totals, self.space.shape[0])
+        self._check_parameters()
         if self.row_totals is not None and self.guarantee.unit != "destination":
             raise DpmarkovError("row totals are public under the unit 'destination' only")
         if self.private_counts is not None and self.guarantee.unit == "destination":
@@ -97,6 +99,20 @@ class Release:
         for array in (self.probabilities, self.row_totals, self.private_counts):
             if array is not None:
                 array.flags.writeable = False
+
+    def _check_parameters(self) -> None:
+        noise = self.guarantee.noise
+        mass = noise.mass if isinstance(noise, Dirichlet) else 0.0
+        if self.prior not in (0.0, mass):
+            raise DpmarkovError(f"prior={self.prior:g} does not belong to the noise {noise}")
+        if not 0 <= self.touched <= self.space.n_cells:
+            raise DpmarkovError(
+                f"touched={self.touched} is no number of {self.space.n_cells} cells"
+            )
+        if self.row_totals is not None and np.any(self.row_totals < 0):
+            raise DpmarkovError("row totals must not be negative; the file was altered")
+        if not set(self.weak_rows) <= set(self.space.origins):
+            raise DpmarkovError("a weak row is not an origin of the space; the file was altered")
 
     @property
     def mechanism(self) -> Mechanism:
@@ -160,10 +176,7 @@ class Release:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Release):
             return NotImplemented
-        return all(
-            np.array_equal(mine, theirs) if isinstance(mine, np.ndarray) else mine == theirs
-            for mine, theirs in ((getattr(self, k), getattr(other, k)) for k in _FIELDS)
-        )
+        return all(_same(getattr(self, k), getattr(other, k)) for k in _FIELDS)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -171,11 +184,18 @@ class Release:
         promise = self.guarantee
         return (
             f"Release({repr(self.space)[len('StateSpace(') : -1]}; {self.mechanism}; "
-            f"epsilon={promise.epsilon:g}, delta={promise.delta:g}, unit={promise.unit!r})"
+            f"epsilon={in_full(promise.epsilon)}, delta={in_full(promise.delta)}, "
+            f"unit={promise.unit!r})"
         )
 
 
 _FIELDS = tuple(Release.__dataclass_fields__)
+
+
+def _same(mine: object, theirs: object) -> bool:
+    if isinstance(mine, np.ndarray) or isinstance(theirs, np.ndarray):
+        return np.array_equal(mine, theirs)  # type: ignore[arg-type]
+    return mine == theirs
 
 
 def _check_rows(space: StateSpace, probabilities: Floats) -> None:

@@ -112,7 +112,7 @@ class TransitionCounts:
         -------
         TransitionCounts
         """
-        matrix = np.asarray(counts)
+        matrix = _as_matrix(counts)
         if space.kind == "row" and matrix.ndim == 1:
             matrix = matrix[None, :]
         if matrix.shape != space.shape:
@@ -140,6 +140,11 @@ class TransitionCounts:
         -------
         TransitionCounts
         """
+        if not hasattr(counts, "tocoo"):
+            raise DpmarkovError(
+                f"counts is a {type(counts).__name__} and must be a SciPy sparse matrix; for an "
+                "array use from_dense"
+            )
         if counts.shape != space.shape:
             raise DpmarkovError(
                 f"counts has shape {counts.shape}, the space needs {space.shape}; give one row "
@@ -172,9 +177,11 @@ class TransitionCounts:
         >>> TransitionCounts.from_triples([("sun", "rain", 3), ("rain", "rain", 4)], space).cells
         array([0, 3, 0, 4])
         """
-        listed = [(*space.origins, *t) if space.kind == "row" else tuple(t) for t in triples]
-        if any(len(t) != 3 for t in listed):
+        given = list(triples)
+        wanted = 2 if space.kind == "row" else 3
+        if not all(hasattr(t, "__len__") and len(t) == wanted for t in given):
             raise DpmarkovError("give (origin, destination, count), or (category, count) for a row")
+        listed = [(*space.origins, *t)[-3:] for t in given]
         origins, destinations, values = zip(*listed, strict=True) if listed else ((), (), ())
         rows = space.origin_positions(origins)
         columns = space.destination_positions(destinations)
@@ -274,7 +281,7 @@ def _whole_numbers(
     if values.size == 0:
         return np.zeros(values.shape, dtype=np.int64)
     if values.dtype == object:  # Python integers beyond 64 bits, or a mixture
-        values = _as_floats(values)
+        values = np.array([_as_float(x) for x in values.ravel()]).reshape(values.shape)
     if values.dtype.kind not in "iuf":
         raise DpmarkovError(f"counts must be whole numbers, not of type {values.dtype}")
     if values.dtype.kind == "f":
@@ -290,12 +297,24 @@ def _whole_numbers(
     return values.astype(np.int64, copy=copy)
 
 
-def _as_floats(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def _as_float(value: Any) -> float:
+    """Read a number; one beyond float64 is infinite, and what is none is NaN: both are refused."""
     try:
-        return values.astype(np.float64)
-    except (OverflowError, TypeError, ValueError):
+        return float(value)
+    except OverflowError:
+        return math.inf
+    except (TypeError, ValueError):
+        return math.nan
+
+
+def _as_matrix(counts: npt.ArrayLike) -> npt.NDArray[Any]:
+    if hasattr(counts, "tocoo"):
+        raise DpmarkovError("counts is a sparse matrix: use from_sparse")
+    try:
+        return np.asarray(counts)
+    except ValueError:
         raise DpmarkovError(
-            "counts must be whole numbers up to 2^53; some entry cannot be read as a number"
+            "the rows of counts differ in length; give one number for each cell"
         ) from None
 
 

@@ -46,6 +46,8 @@ def save(release: Release, path: str | os.PathLike[str], *, overwrite: bool = Fa
         Whether a file of that name may be replaced.
     """
     target = Path(path)
+    if "\0" in str(target):
+        raise DpmarkovError(f"{str(target)!r} holds a NUL character; choose another name")
     write = _by_suffix(target, {".json": _write_json, ".parquet": _write_parquet})
     if target.exists() and not overwrite:
         raise DpmarkovError(f"{target} exists; choose another name, or pass overwrite=True")
@@ -73,20 +75,20 @@ def load(path: str | os.PathLike[str]) -> Release:
     read = _by_suffix(source, {".json": _read_json, ".parquet": _read_parquet})
     try:
         header, columns = read(source)
+        _check_header(header, columns)
+        return _release(header, columns)
     except FileNotFoundError:
         raise DpmarkovError(f"there is no file {source}") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DpmarkovError(f"{source} is not a release that can be read ({error})") from error
-    _check_header(source, header, columns)
-    try:
-        return _release(header, columns)
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise DpmarkovError(f"{source} is not a valid release: {error}") from error
+    except Exception as error:  # a hostile file may upset a parser in any way
+        raise DpmarkovError(
+            f"{source} is not a release that can be read: {str(error) or type(error).__name__}"
+        ) from error
 
 
 # -- what is written -------------------------------------------------------------------------
 
 Columns = dict[str, npt.NDArray[Any]]
+_KINDS: dict[str, type] = {"row": int, "column": int, "probability": float, "private_count": float}
 
 
 def _header(release: Release) -> dict[str, Any]:
@@ -142,41 +144,53 @@ def _checksum(header: dict[str, Any], columns: Columns) -> str:
 
 
 def _release(header: dict[str, Any], columns: Columns) -> Release:
-    promise, mechanism = header["guarantee"], header["mechanism"]
-    totals = header["row_totals"]
-    counts = columns.get("private_count")
+    promise, mechanism = _typed(header, "guarantee", dict), _typed(header, "mechanism", dict)
+    totals = _typed(header, "row_totals", list, type(None))
     return Release(
-        space=_space(header["states"], columns),
-        probabilities=columns["probability"].astype(np.float64),
+        space=_space(_typed(header, "states", dict), columns),
+        probabilities=columns["probability"],
         guarantee=Guarantee(
             promise["unit"],
-            float(promise["epsilon"]),
-            float(promise["delta"]),
-            noise_of(mechanism["name"], mechanism["noise"]),
-            tuple(map(str, promise["conditions"])),
-            float(promise["spent_epsilon"]),
+            float(_typed(promise, "epsilon", int, float)),
+            float(_typed(promise, "delta", int, float)),
+            noise_of(mechanism["name"], _typed(mechanism, "noise", dict)),
+            tuple(_typed(promise, "conditions", list, of=str)),
+            float(_typed(promise, "spent_epsilon", int, float)),
         ),
-        prior=float(mechanism["prior"]),
-        debiased=bool(mechanism["debiased"]),
-        touched=int(mechanism["touched"]),
-        row_totals=None if totals is None else np.array(totals, dtype=np.int64),
-        private_counts=None if counts is None else counts.astype(np.float64),
-        weak_rows=_labels(header["weak_rows"]),
+        prior=float(_typed(mechanism, "prior", int, float)),
+        debiased=_typed(mechanism, "debiased", bool),
+        touched=_typed(mechanism, "touched", int),
+        row_totals=None
+        if totals is None
+        else np.array(_typed(header, "row_totals", list, of=int), np.int64),
+        private_counts=columns.get("private_count"),
+        weak_rows=_labels(_typed(header, "weak_rows", list)),
     )
 
 
+def _typed(part: dict[str, Any], name: str, *kinds: type, of: type | None = None) -> Any:
+    """Give a value of the header, or say that it is of another type (True is no number)."""
+    value = part[name]
+    if type(value) not in kinds or (of and any(type(x) is not of for x in value)):
+        raise DpmarkovError(f"{name} is not of the type that Release.save writes")
+    return value
+
+
 def _space(states: dict[str, Any], columns: Columns) -> StateSpace:
-    destinations = _labels(states["destinations"])
+    destinations = _labels(_typed(states, "destinations", list))
     kind = states["kind"]
-    origins = _labels(states["origins"]) if kind == "rectangular" else destinations
+    rectangular = kind == "rectangular"
+    origins = _labels(_typed(states, "origins", list)) if rectangular else destinations
     support = None
-    if not states["complete"]:
+    if not _typed(states, "complete", bool):
         from scipy.sparse import coo_array
 
-        rows, cols = columns["row"].astype(np.int64), columns["column"].astype(np.int64)
+        rows, cols = columns["row"], columns["column"]
+        if not np.all(np.diff(rows * len(destinations) + cols) > 0):
+            raise DpmarkovError("the cells are not in the order of the support")
         size = (1 if kind == "row" else len(origins), len(destinations))
         support = coo_array((np.ones(rows.size, dtype=bool), (rows, cols)), shape=size)
-    if kind == "rectangular":
+    if rectangular:
         return StateSpace(origins=origins, destinations=destinations, support=support)
     if kind == "row":
         return StateSpace(categories=destinations, support=support)
@@ -192,18 +206,18 @@ def _labels(listed: list[Any]) -> tuple[Label, ...]:
     return tuple(_labels(x) if isinstance(x, list) else x for x in listed)
 
 
-def _check_header(source: Path, header: dict[str, Any], columns: Columns) -> None:
+def _check_header(header: dict[str, Any], columns: Columns) -> None:
     if header.get("format") != _FORMAT:
-        raise DpmarkovError(f"{source} is not a {_FORMAT}; give a file that Release.save wrote")
+        raise DpmarkovError(f"it is not a {_FORMAT}; give a file that Release.save wrote")
     if header.get("version") != _VERSION:
         raise DpmarkovError(
-            f"{source} has format version {header.get('version')!r} and this dpmarkov reads "
-            f"{_VERSION}; install a newer one"
+            f"it has format version {header.get('version')!r} and this dpmarkov reads {_VERSION}; "
+            "install a newer one"
         )
     if header.get("checksum") != _checksum(header, columns):
         raise DpmarkovError(
-            f"{source} does not match its checksum: it was altered after it was written; "
-            "ask its publisher for the original"
+            "it does not match its checksum: it was altered after it was written; ask its "
+            "publisher for the original"
         )
 
 
@@ -220,11 +234,18 @@ def _write_json(release: Release, path: Path) -> None:
 
 
 def _read_json(path: Path) -> tuple[dict[str, Any], Columns]:
-    header = json.loads(path.read_text(encoding="utf-8"))
+    header = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_each_once)
     if not isinstance(header, dict):
         raise ValueError("it holds no JSON object")
     cells = header.pop("cells", {})
-    return header, {name: np.array(values) for name, values in cells.items()}
+    return header, {name: _column(name, np.array(values)) for name, values in cells.items()}
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse a name given twice, of which a person would read the one and `json` the other."""
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("a name stands twice in one of its objects")
+    return dict(pairs)
 
 
 def _write_parquet(release: Release, path: Path) -> None:
@@ -249,7 +270,7 @@ def _arrow_labels(labels: tuple[Label, ...]) -> Any:
     """Labels as a column for people; loading takes them from the header."""
     import pyarrow as pa
 
-    if len({type(label) for label in labels}) == 1 and not isinstance(labels[0], tuple):
+    if all(isinstance(label, int) and abs(label) < 2**63 for label in labels):
         return pa.array(labels)
     return pa.array([str(label) for label in labels])
 
@@ -261,9 +282,14 @@ def _read_parquet(path: Path) -> tuple[dict[str, Any], Columns]:
     if _META not in (schema.metadata or {}):
         raise ValueError("its metadata has no release header")
     header = json.loads(schema.metadata[_META])
-    wanted = ["row", "column", "probability", "private_count"]
-    table = pq.read_table(path, columns=[name for name in wanted if name in schema.names])
-    return header, {name: table[name].to_numpy() for name in table.column_names}
+    table = pq.read_table(path, columns=[name for name in _KINDS if name in schema.names])
+    return header, {name: _column(name, table[name].to_numpy()) for name in table.column_names}
+
+
+def _column(name: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    if values.ndim != 1 or values.dtype != _KINDS[name]:
+        raise ValueError(f"its column {name!r} is not a list of {_KINDS[name].__name__}")
+    return values
 
 
 # -- paths ---------------------------------------------------------------------------------------

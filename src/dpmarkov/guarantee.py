@@ -19,7 +19,7 @@ from dpmarkov.noise import Noise
 from dpmarkov.privacy.profiles import Unit, check_unit
 from dpmarkov.privacy.pure_share import profile_after
 
-__all__ = ["Guarantee"]
+__all__ = ["Guarantee", "in_full"]
 
 _HIDDEN = {
     "destination": (
@@ -107,12 +107,12 @@ class Guarantee:
 
     def __str__(self) -> str:
         lines = [
-            f"This release is ({self.epsilon:g}, {self.delta:g})-differentially private "
-            f"at the unit {self.unit!r}.",
+            f"This release is ({in_full(self.epsilon)}, {in_full(self.delta)})-differentially "
+            f"private at the unit {self.unit!r}.",
             f"It hides {_HIDDEN[self.unit]}.",
             f"Whatever someone already knows and whatever they compute from the release, any "
-            f"conclusion is at most e^{self.epsilon:g} = {_factor(self.epsilon)} times as probable "
-            f"on one of the two data sets as on the other{self._exception()}.",
+            f"conclusion is at most e^{in_full(self.epsilon)} = {_factor(self.epsilon)} times as "
+            f"probable on one of the two data sets as on the other{self._exception()}.",
             *self._share(),
             "This protects each transition by itself. Someone who contributed many is protected "
             "for each of them, not for all of them together.",
@@ -127,8 +127,8 @@ class Guarantee:
         if not self.spent_epsilon:
             return []
         return [
-            f"Of epsilon = {self.epsilon:g}, {self.spent_epsilon:g} was spent on the noise in the "
-            f"row totals by which states were merged, and the other "
+            f"Of epsilon = {in_full(self.epsilon)}, {in_full(self.spent_epsilon)} was spent on the "
+            f"noise in the row totals by which states were merged, and the other "
             f"{self.epsilon - self.spent_epsilon:g} on the noise in the counts."
         ]
 
@@ -137,7 +137,11 @@ class Guarantee:
         return f", after epsilon = {spent:g} was spent on merging states," if spent else ""
 
     def _exception(self) -> str:
-        return f", plus a probability of {self.delta:g}" if self.delta else ", without exception"
+        return (
+            f", plus a probability of {in_full(self.delta)}"
+            if self.delta
+            else ", without exception"
+        )
 
 
 def _check_share(unit: Unit, epsilon: float, spent: float) -> None:
@@ -151,6 +155,11 @@ def _check_share(unit: Unit, epsilon: float, spent: float) -> None:
             f"spent_epsilon={spent:g} does not go with the unit 'destination', under which merging "
             "states takes no share"
         )
+
+
+def in_full(value: float) -> str:
+    """Write a promise with all its digits: fewer might say less than is spent."""
+    return repr(value).removesuffix(".0")
 
 
 def _factor(epsilon: float) -> str:

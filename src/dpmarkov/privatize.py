@@ -8,6 +8,7 @@ hide. Under `transition` nothing is read off the data but through the noise.
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -110,7 +111,12 @@ def release(
     True
     """
     check_unit(unit)
-    target = _target(counts, unit, float(epsilon), float(delta))
+    if not isinstance(counts, TransitionCounts):
+        raise DpmarkovError(
+            f"counts is a {type(counts).__name__} and must be TransitionCounts, which know their "
+            "states: count events with count_transitions, or use TransitionCounts.from_dense"
+        )
+    target = _target(counts, unit, _number("epsilon", epsilon), _number("delta", delta))
     if mechanism == "dirichlet":
         return _dirichlet(counts, target, prior, debias, assume_floor, expected_total)
     if mechanism not in _ADDED:
@@ -127,6 +133,12 @@ def release(
 
 
 _ADDED: dict[str, type[Geometric | Gaussian]] = {"geometric": Geometric, "gaussian": Gaussian}
+
+
+def _number(name: str, value: float) -> float:
+    if not isinstance(value, Real):
+        raise DpmarkovError(f"{name} must be a number, not {value!r}")
+    return float(value)
 
 
 class _Target(NamedTuple):
@@ -231,7 +243,7 @@ def _prior(
             unit, epsilon=epsilon, delta=delta, space=space, total=public_total, debias=debias
         )
         return dirichlet.exact_prior(chosen)
-    if isinstance(prior, str):
+    if not isinstance(prior, Real):
         raise DpmarkovError(f"prior must be a number of pseudo-counts or 'auto', not {prior!r}")
     if not prior > 0:
         raise DpmarkovError(

@@ -18,8 +18,7 @@ compressed form; a complete support is not stored at all, so that it costs nothi
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,13 +26,13 @@ import numpy as np
 import numpy.typing as npt
 
 from dpmarkov.errors import DpmarkovError
+from dpmarkov.labels import Label, checked_labels, plain_label, positions
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 __all__ = ["Label", "StateSpace"]
 
-Label = str | int | tuple[Any, ...]
 _Number = TypeVar("_Number", np.int64, np.float64)
 _ONE_ROW: tuple[Label, ...] = ("all",)
 
@@ -87,13 +86,13 @@ class StateSpace:
     ) -> None:
         self.kind = _kind(labels, origins, destinations, categories)
         if self.kind == "square":
-            self.origins = self.destinations = _checked_labels("labels", labels)
+            self.origins = self.destinations = checked_labels("labels", labels)
         elif self.kind == "rectangular":
-            self.origins = _checked_labels("origins", origins)
-            self.destinations = _checked_labels("destinations", destinations)
+            self.origins = checked_labels("origins", origins)
+            self.destinations = checked_labels("destinations", destinations)
         else:
             self.origins = _ONE_ROW
-            self.destinations = _checked_labels("categories", categories)
+            self.destinations = checked_labels("categories", categories)
         self._compressed = None if support is None else self._compress(support)
         self._check_row_sizes()
         self.merges = _checked_merges(merges, self.labels if self.kind == "square" else None)
@@ -172,11 +171,11 @@ class StateSpace:
 
     def origin_positions(self, labels: Iterable[Any]) -> npt.NDArray[np.int64]:
         """Row index of each label, -1 where it is not an origin."""
-        return _positions(self._origin_index, labels)
+        return positions(self._origin_index, labels)
 
     def destination_positions(self, labels: Iterable[Any]) -> npt.NDArray[np.int64]:
         """Column index of each label, -1 where it is not a destination."""
-        return _positions(self._destination_index, labels)
+        return positions(self._destination_index, labels)
 
     def cell_positions(
         self, rows: npt.NDArray[np.int64], columns: npt.NDArray[np.int64]
@@ -256,6 +255,8 @@ class StateSpace:
                 )
             rows, columns = support.nonzero()
             return rows.astype(np.int64), columns.astype(np.int64)
+        if not isinstance(support, Iterable):
+            raise DpmarkovError(f"support must be a list of edges or a matrix, not {support!r}")
         edges = [_edge(edge) for edge in support]
         rows = self.origin_positions(origin for origin, _ in edges)
         columns = self.destination_positions(destination for _, destination in edges)
@@ -322,32 +323,6 @@ def _kind(labels: object, origins: object, destinations: object, categories: obj
     return kinds[given]
 
 
-def _checked_labels(name: str, labels: Iterable[Label] | None) -> tuple[Label, ...]:
-    if labels is None or isinstance(labels, (str, bytes)):
-        raise DpmarkovError(f"{name} must be a list of labels, not {labels!r}")
-    checked = tuple(_plain(name, label) for label in labels)
-    if not checked:
-        raise DpmarkovError(f"{name} must not be empty")
-    if len(set(checked)) != len(checked):
-        twice = next(label for label, times in Counter(checked).items() if times > 1)
-        raise DpmarkovError(f"label {twice!r} stands twice in {name}; labels must differ")
-    return checked
-
-
-def _plain(name: str, label: Any) -> Label:
-    """Turn NumPy scalars into Python's own, and refuse what a file would not keep exactly."""
-    if isinstance(label, np.generic):
-        label = label.item()
-    if isinstance(label, tuple):
-        return tuple(_plain(name, part) for part in label)
-    if isinstance(label, (str, int)) and not isinstance(label, bool):
-        return label
-    raise DpmarkovError(
-        f"label {label!r} in {name} is a {type(label).__name__}; labels are strings, integers or "
-        "tuples of these: convert it (a date to its ISO form, say)"
-    )
-
-
 def _checked_merges(
     merges: Iterable[tuple[Label, Label]], labels: tuple[Label, ...] | None
 ) -> tuple[tuple[Label, Label], ...]:
@@ -355,7 +330,9 @@ def _checked_merges(
 
     That holds exactly for the sequences of joins that lead to the labels.
     """
-    joins = tuple((_plain("merges", kept), _plain("merges", gone)) for kept, gone in merges)
+    joins = tuple(
+        (plain_label("merges", kept), plain_label("merges", gone)) for kept, gone in merges
+    )
     there = set(labels or ())
     for kept, gone in reversed(joins):
         if kept not in there or gone in there:
@@ -374,23 +351,10 @@ def _replayed(joins: tuple[tuple[Label, Label], ...]) -> dict[Label, tuple[Label
     return groups
 
 
-def _edge(edge: Sequence[Any]) -> tuple[Any, Any]:
-    if isinstance(edge, (str, bytes)) or len(edge) != 2:
+def _edge(edge: Any) -> tuple[Any, Any]:
+    if isinstance(edge, (str, bytes)) or not hasattr(edge, "__len__") or len(edge) != 2:
         raise DpmarkovError(f"a support edge is a pair (origin, destination), not {edge!r}")
     return edge[0], edge[1]
-
-
-def _positions(index: dict[Hashable, int], labels: Iterable[Any]) -> npt.NDArray[np.int64]:
-    if isinstance(labels, np.ndarray):
-        labels = labels.tolist()
-    return np.fromiter((_position(index, label) for label in labels), dtype=np.int64)
-
-
-def _position(index: dict[Hashable, int], label: Any) -> int:
-    """Look a label up; True is not 1 and 1.0 is not 1, though Python's dictionaries say so."""
-    if isinstance(label, np.generic):
-        label = label.item()
-    return -1 if isinstance(label, (bool, float)) else index.get(label, -1)
 
 
 def _frozen(array: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -106,15 +106,38 @@ def test_each_route_keeps_its_promise_without_a_warning(monkeypatch, route):
     assert np.abs(routes.sparse_stationary_distribution(P) / pi - 1).max() < tolerance
 
 
-@pytest.mark.parametrize("route", ["_by_sparse_lu", "_by_arnoldi"])
-def test_a_route_that_cannot_promise_accuracy_says_by_how_much(route):
-    rng = np.random.default_rng(4)
-    P, _ = lattice(rng, 20, 20)
+def two_lattices(flow):
+    P, _ = lattice(np.random.default_rng(4), 20, 20)
     two = sparse.block_diag([P, P], format="lil")
-    two[0, 400] = two[400, 0] = 1e-15
-    off = routes._without_diagonal(sparse.csr_array(two))
-    with pytest.warns(AccuracyWarning, match=r"800 states .* no correct digit; at most 1e-08 can"):
-        getattr(routes, route)(off)
+    two[0, 400] = two[400, 0] = flow
+    return sparse.csr_array(two)
+
+
+@pytest.mark.parametrize("narrow", [True, False])
+def test_a_route_that_cannot_promise_accuracy_says_by_how_much(monkeypatch, narrow):
+    monkeypatch.setattr(routes, "DENSE_STATES", 0)
+    monkeypatch.setattr(routes, "_BAND_ENTRIES", 0)
+    monkeypatch.setattr(routes, "_LU_WIDTH", inf if narrow else 0)
+    route = "sparse LU" if narrow else "Arnoldi's method"
+    with pytest.warns(AccuracyWarning, match=f"800 states was found by {route}.*no correct digit"):
+        routes.sparse_stationary_distribution(two_lattices(1e-15))
+
+
+@pytest.mark.parametrize("flow", [1e-15, 1e-300])  # Arnoldi's method errs, or finds no answer
+def test_what_arnoldi_cannot_promise_a_wide_band_solves_exactly(monkeypatch, flow):
+    monkeypatch.setattr(routes, "DENSE_STATES", 0)
+    monkeypatch.setattr(routes, "_LU_WIDTH", 0)
+    monkeypatch.setattr(routes, "_BAND_WORK", 0)
+    monkeypatch.setattr(routes, "_RESTARTS", 300 if flow == 1e-15 else 1)
+    P = two_lattices(flow)
+    exact = stationary_distribution(P.toarray())
+    assert np.abs(routes.sparse_stationary_distribution(P) / exact - 1).max() < 1e-13
+
+
+def test_a_random_chain_of_wide_band_is_not_eliminated(monkeypatch):
+    monkeypatch.delattr(routes, "_by_bands")
+    P, pi = random_graph(np.random.default_rng(8), 4000, 4)
+    assert np.abs(routes.sparse_stationary_distribution(P) / pi - 1).max() < 1e-12
 
 
 def test_the_error_that_is_told_bounds_the_error_that_is_made():

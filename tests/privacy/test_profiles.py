@@ -90,6 +90,16 @@ def test_extremes_give_a_positive_probability(unit, kappa, ratio, rate):
     assert 0 < got <= 1
 
 
+@pytest.mark.parametrize("unit", UNITS)
+def test_where_float64_ends_delta_is_still_a_probability_and_no_warning(unit):
+    rng = np.random.default_rng(1)
+    kappa, rate = 10 ** rng.uniform(-50, 50, (2, 2000))
+    for epsilon in (10 ** rng.uniform(-20, 308, 2000), rate * 10 ** rng.uniform(-3, 20, 2000)):
+        got = privacy.profile(unit, rate=rate, mass=kappa / rate, epsilon=epsilon)
+        assert np.all((got > 0) & (got <= 1))
+    assert privacy.calibrate(unit, epsilon=1e300, delta=1e-6, mass=20) > 1e100
+
+
 def test_naive_underflow_is_avoided():
     # theory section 3, numerics: x underflows for epsilon / rate > 700 while delta is large
     got = privacy.profile("destination", rate=1e-3, mass=1e-3 / 1e-3, epsilon=6.5)
@@ -268,7 +278,9 @@ def test_delta_is_the_profile_under_the_name_of_its_result():
     ("call", "message"),
     [
         (lambda: privacy.profile("row", rate=1, mass=1, epsilon=1), "unit must be one of.*'row'"),
+        (lambda: privacy.profile(["row"], rate=1, mass=1, epsilon=1), r"not \['row'\]"),
         (lambda: privacy.profile("destination", rate=0, mass=1, epsilon=1), "rate must be above 0"),
+        (lambda: privacy.profile("destination", rate="x", mass=1, epsilon=1), "rate .* a number"),
         (lambda: privacy.profile("destination", rate=1, mass=-2, epsilon=1), "mass.*not -2"),
         (
             lambda: privacy.profile("destination", rate=1, mass=1, epsilon=-1),

@@ -10,7 +10,8 @@
    ``|error| <= c u (pi d) A^-1`` with u the unit roundoff. Refinement by residuals in extended
    precision, where the computer has it, then removes most of that error.
 3. *Arnoldi* (ARPACK) else: such chains (expanders, random graphs) mix fast, which is when it works.
-   The error is judged from the entrywise residual and the spectral gap.
+   The error is judged from the entrywise residual and the spectral gap. Where it is too large and
+   a wide band fits into memory, the first route is taken after all: minutes, but exact.
 
 The power method is none of the three: it stalls on lattices and clusters, long before its steps
 become small enough to tell. Routes 2 and 3 give an `AccuracyWarning` when they cannot promise
@@ -43,6 +44,7 @@ __all__ = [
 ]
 
 _BAND_ENTRIES = 150_000_000  # n times the block width: two such arrays of float64 are 2.4 GB
+_BAND_WORK = 5e9  # n times the square of the block width: about a second
 _BLOCK = 32  # narrower blocks cost more in calls than they save in work
 _LU_WIDTH = 1.5  # a band up to this times sqrt(n) is a plane lattice, whose fill-in is affordable
 _PROMISE = 1e-8
@@ -159,12 +161,22 @@ def _without_diagonal(P: Any) -> Any:
 
 
 def _by_width(P: Any, width: int) -> Floats:
-    n = P.shape[0]
-    if n * max(width, _BLOCK) <= _BAND_ENTRIES:
-        return _by_bands(P, max(width, _BLOCK))
-    if width <= _LU_WIDTH * n**0.5:
+    n, b = P.shape[0], max(width, _BLOCK)
+    fits, narrow = n * b <= _BAND_ENTRIES, width <= _LU_WIDTH * n**0.5
+    if fits and (narrow or n * b**2 <= _BAND_WORK):
+        return _by_bands(P, b)
+    if narrow:
         return _by_sparse_lu(P)
-    return _by_arnoldi(P)
+    try:
+        pi, error = _by_arnoldi(P)
+    except DpmarkovError:
+        if not fits:
+            raise
+        return _by_bands(P, b)
+    if fits and error > _PROMISE:
+        return _by_bands(P, b)
+    _promise("Arnoldi's method", n, error)
+    return pi
 
 
 def _by_bands(P: Any, b: int) -> Floats:
@@ -269,16 +281,16 @@ def _refined(lu: Any, P: Any, leaving: Any, b: Floats, x: Floats) -> Floats:
     return np.asarray(wide, dtype=np.float64)
 
 
-def _by_arnoldi(P: Any) -> Floats:
-    """Take the eigenvector of the eigenvalue one, and judge it by its residual and the gap."""
+def _by_arnoldi(P: Any) -> tuple[Floats, float]:
+    """Take the eigenvector of the eigenvalue one; judge its error by its residual and the gap."""
     stay = sparse.diags_array(np.maximum(1 - P.sum(axis=1), 0))
     T = sparse.csr_array((P + stay).T)
     x = _arnoldi(T, "LR", 0.0, np.full(T.shape[0], 1.0))[1][:, 0].real
     x = T @ (x / x.sum())  # a step brings small entries to the accuracy of those they come from
     residual = np.abs(T @ x - x) + _U * x
-    _promise("Arnoldi's method", P.shape[0], _relative(residual, x) / max(_gap(T, x), _U))
+    error = _relative(residual, x) / max(_gap(T, x), _U)
     x = np.maximum(x, 0)
-    return np.asarray(x / x.sum())
+    return np.asarray(x / x.sum()), error
 
 
 def _gap(T: Any, pi: Floats) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,7 +55,7 @@ def checked_labels(labels: Sequence[Hashable] | None, P: Any) -> tuple[Hashable,
             f"a label is {error}: use labels that cannot change, such as text, numbers or tuples"
         ) from error
     if different < n:
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        twice = next(name for name, times in Counter(names).items() if times > 1)
         raise DpmarkovError(f"label {twice!r} is given to several states: name each differently")
     return names
 

@@ -5,10 +5,10 @@ With a rate ``r`` and a prior ``m`` every feasible cell draws ``G ~ Gamma(r (c +
 privacy rests on the vector ``G`` (theory section 2), everything after it is post-processing.
 
 The accounting assumes shapes that are *exactly* ``r (c + m)``: rounding of the product would
-shift neighbours against each other by more or less than ``r``. So the rate is rounded down to 16
-significant bits (which costs at most 0.002% of it) and the prior up to a multiple of 1/64; for
-counts below 2^31 the product is then exact in float64. Draws are the certified ones of
-`dpmarkov.mechanisms.sampling`.
+shift neighbours against each other by more or less than ``r``. So the rate is rounded down to 15
+significant bits (which costs at most 0.006% of it) and the prior up to a multiple of 1/64; for
+counts below 2^31 and priors up to there, the sum has 38 bits and the product is exact in float64.
+Draws are the certified ones of `dpmarkov.mechanisms.sampling`.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from dpmarkov.errors import DpmarkovError
 from dpmarkov.mechanisms.sampling import LARGEST_SHAPE, SMALLEST_SHAPE, log_gamma
 from dpmarkov.states import StateSpace
 
-__all__ = ["draw", "exact_prior", "exact_rate", "private_counts", "private_rows"]
+__all__ = ["LARGEST_PRIOR", "draw", "exact_prior", "exact_rate", "private_counts", "private_rows"]
 
 Floats = npt.NDArray[np.float64]
 
-_RATE_BITS = 16
+_RATE_BITS = 15
 _PRIOR_STEPS = 64
 _LARGEST_CELL = 2**31
+LARGEST_PRIOR = float(_LARGEST_CELL)
 
 
 def exact_rate(rate: float) -> float:
@@ -67,7 +68,7 @@ def exact_prior(prior: float) -> float:
     >>> exact_prior(10.71)
     10.71875
     """
-    if not 0 <= prior <= _LARGEST_CELL:
+    if not 0 <= prior <= LARGEST_PRIOR:
         raise DpmarkovError(
             f"prior must be between 0 and 2^31 = {_LARGEST_CELL} pseudo-counts, not {prior:g}"
         )

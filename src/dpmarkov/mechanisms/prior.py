@@ -12,7 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from dpmarkov import privacy
-from dpmarkov.privacy.profiles import Unit
+from dpmarkov.mechanisms.dirichlet import LARGEST_PRIOR
+from dpmarkov.privacy.profiles import Unit, checked
 from dpmarkov.states import StateSpace
 
 __all__ = ["choose_prior"]
@@ -47,7 +48,12 @@ def choose_prior(
     Returns
     -------
     float
-        Above the minimum mass.
+        Above the minimum mass, unless that is beyond what the sampler takes.
+
+    Raises
+    ------
+    DpmarkovError
+        If the total is not a number of transitions.
 
     Examples
     --------
@@ -59,16 +65,19 @@ def choose_prior(
     19.7
     """
     needed = privacy.minimum_mass(unit, epsilon=epsilon, delta=delta)
-    mean = None if total is None else total / space.n_cells
+    mean = None
+    if total is not None:
+        mean = float(checked("expected_total", total, at_least=0.0)) / space.n_cells
     if debias:
-        least = _ABOVE_MINIMUM * needed
-        return least if mean is None else _ABOVE_MEAN * max(mean, needed)
-    if mean is None:
-        return 2 * needed
-    candidates = needed * np.geomspace(1.02, 100, 40)
-    rates = privacy.calibrate(unit, epsilon=epsilon, delta=delta, mass=candidates)
-    n = space.n_cells / space.shape[0]
-    return float(candidates[np.argmin(_row_error(candidates, rates, mean, n))])
+        wanted = _ABOVE_MINIMUM * needed if mean is None else _ABOVE_MEAN * max(mean, needed)
+    elif mean is None:
+        wanted = 2 * needed
+    else:
+        candidates = needed * np.geomspace(1.02, 100, 40)
+        rates = privacy.calibrate(unit, epsilon=epsilon, delta=delta, mass=candidates)
+        n = space.n_cells / space.shape[0]
+        wanted = float(candidates[np.argmin(_row_error(candidates, rates, mean, n))])
+    return min(wanted, LARGEST_PRIOR)
 
 
 def _row_error(m: np.ndarray, rate: np.ndarray, mean: float, n: float) -> np.ndarray:

@@ -81,7 +81,7 @@ def gamma_pair_add(kappa: Floats, h: Floats, epsilon: Floats) -> Floats:
     y0 = epsilon / h + middle - mode
     # exp(y0) must not overflow; a smaller y0 can only make delta larger.
     y0_error = epsilon / h + np.abs(middle) + mode
-    return hockey_stick(_LogGamma(a, 1), _log_gamma_peak(a), h, np.minimum(y0, 600.0), y0_error)
+    return hockey_stick(_LogGamma(a, 1), _log_gamma_peak(a), h, np.minimum(y0, 300.0), y0_error)
 
 
 def gamma_pair_remove(kappa: Floats, h: Floats, epsilon: Floats) -> Floats:
@@ -181,7 +181,7 @@ def hockey_stick(
     u = lower + step * np.arange(_NODES)[:, None]
     s = right * expit(u)
     y = y0 + s
-    heights = np.exp(floor - deviance.value(y)) * -np.expm1(-h * s) * s * expit(-u)
+    heights = np.exp(np.minimum(floor - deviance.value(y), 0.0)) * -np.expm1(-h * s) * s * expit(-u)
     total = heights.sum(axis=0)
 
     moved = np.abs(deviance.slope(y)) * (np.abs(y) + y0_terms + (1 + np.abs(u)) * s)

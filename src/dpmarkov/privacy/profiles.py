@@ -42,6 +42,7 @@ UNITS: dict[str, tuple[Pair, ...]] = {
 }
 
 _CHUNK = 1024
+_LARGEST_LOSS = 1e15  # in units of the rate
 
 
 @overload
@@ -85,15 +86,19 @@ def profile(unit: Unit, *, rate: npt.ArrayLike, mass: npt.ArrayLike, epsilon: np
     mu = checked("mass", mass, above=0.0)
     eps = checked("epsilon", epsilon, at_least=0.0)
     r, mu, eps = np.broadcast_arrays(r, mu, eps)
-    # A smaller kappa can only raise delta (Lemma A), so the product is rounded down.
+    # A smaller kappa can only raise delta (Lemma A), so the product is rounded down; so can a
+    # smaller epsilon, so one that is beyond any use is cut before it overflows.
     with np.errstate(over="ignore"):
         kappa = np.nextafter(checked("rate * mass", r * mu, above=0.0), 0.0)
+        eps = np.minimum(eps, _LARGEST_LOSS * r)
     flat = [np.ravel(x) for x in (kappa, r, eps)]
     values = np.empty(flat[0].shape)
     for start in range(0, values.size, _CHUNK):
         part = slice(start, start + _CHUNK)
         kappas, rates, epsilons = (x[part] for x in flat)
-        values[part] = np.max([pair(kappas, rates, epsilons) for pair in pairs], axis=0)
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            values[part] = np.max([pair(kappas, rates, epsilons) for pair in pairs], axis=0)
+    values[np.isnan(values)] = 1.0  # where float64 ends, nothing is promised
     return float(values[0]) if eps.ndim == 0 else values.reshape(eps.shape)
 
 
@@ -211,9 +216,9 @@ def _log_gamma_sum(r: float, mu: float, o: float, terms: list[tuple[float, float
 # -- checks and small tools ------------------------------------------------------------------
 
 
-def check_unit(unit: str) -> tuple[Pair, ...]:
+def check_unit(unit: object) -> tuple[Pair, ...]:
     """Give the dominating pairs of a unit, or say which units there are."""
-    if unit not in UNITS:
+    if not isinstance(unit, str) or unit not in UNITS:
         raise DpmarkovError(
             f"unit must be one of {', '.join(map(repr, UNITS))}, not {unit!r}; it says what the "
             "guarantee hides and is never chosen silently"
@@ -230,7 +235,10 @@ def checked(
     below: float = np.inf,
 ) -> Floats:
     """Give the value as floats, or name it with the limit that it breaks."""
-    array = np.asarray(value, dtype=np.float64)
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DpmarkovError(f"{name} must be a number or an array of numbers") from None
     wrong = ~((array > above) & (array >= at_least) & (array < below))
     if wrong.any():
         lower = f"above {above:g}" if above > at_least else f"at least {at_least:g}"
