@@ -31,7 +31,7 @@ _SQLITE = "sqlite:///"
 @contextmanager
 def queried(
     query: Any, database: Any, columns: Sequence[Column]
-) -> Iterator[duckdb.DuckDBPyRelation]:
+) -> Iterator[tuple[duckdb.DuckDBPyRelation, duckdb.DuckDBPyConnection]]:
     """Run a query on a database.
 
     Parameters
@@ -45,7 +45,8 @@ def queried(
 
     Yields
     ------
-    duckdb.DuckDBPyRelation
+    duckdb.DuckDBPyRelation, duckdb.DuckDBPyConnection
+        The result, and where it is computed.
     """
     import duckdb
 
@@ -55,13 +56,13 @@ def queried(
         )
     with plain_errors("the query"):
         if isinstance(database, duckdb.DuckDBPyConnection):
-            yield database.sql(query)
+            yield database.sql(query), database
         elif _kind(database) == "duckdb":
             with duckdb.connect(fspath(database), read_only=True) as theirs:
-                yield theirs.sql(query)
+                yield theirs.sql(query), theirs
         else:
             with embedded() as connection, _stream(database, query, columns) as reader:
-                yield connection.from_arrow(reader)
+                yield connection.from_arrow(reader), connection
 
 
 def _kind(database: Any) -> str:
