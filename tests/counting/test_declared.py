@@ -82,3 +82,5 @@ def test_what_cannot_be_declared_is_refused(tmp_path: Path) -> None:
         declared_space([1, 2], write(tmp_path / "edges.csv", "a\n1\n"))
     with pytest.raises(DpmarkovError, match="already"):
         declared_space(declared_space([1, 2], None), [(1, 2)])
+    with pytest.raises(DpmarkovError, match=r"sorted\(states\)"):
+        declared_space({"a", "b"}, None)

@@ -53,6 +53,10 @@ def declared_space(states: Any, support: Any, *, row: bool = False) -> StateSpac
         )
     if isinstance(states, StateSpace):
         return _given(states, support, row)
+    if isinstance(states, (set, frozenset)):
+        raise DpmarkovError(
+            "states= is a set, whose order differs from run to run; give a list: sorted(states)"
+        )
     labels = _labels_of_file(Path(states)) if isinstance(states, (str, Path)) else list(states)
     if row:
         return StateSpace(categories=labels)

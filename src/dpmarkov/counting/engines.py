@@ -243,8 +243,9 @@ def plain_errors(doing: str = "counting") -> Iterator[None]:
             raise KeyboardInterrupt from None
         if kind.__module__.partition(".")[0] not in _ENGINE_MODULES:
             raise
-        detail = f": {error}" if kind.__name__ in _ABOUT_THE_QUERY else ""
+        if kind.__name__ in _ABOUT_THE_QUERY:
+            raise DpmarkovError(f"{doing} failed in the engine: {error}") from None
         raise DpmarkovError(
-            f"{doing} failed in the engine ({kind.__name__}{detail}); its message may quote "
-            "values of the data and is kept back: check that the data can be read, row by row"
+            f"{doing} failed in the engine ({kind.__name__}); its message may quote values of "
+            "the data and is kept back: check that the data can be read, row by row"
         ) from None

@@ -23,7 +23,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from dpmarkov.counting.engines import plain_errors
-from dpmarkov.counting.roles import Column, check_present
+from dpmarkov.counting.roles import Column, check_distinct, check_present
 from dpmarkov.errors import DpmarkovError
 
 if TYPE_CHECKING:
@@ -216,6 +216,9 @@ def _header(
         options = {"header": True, "delim": mark, "all_varchar": True, "store_rejects": True}
         header = connection.sql(_call("read_csv", [path], **options)).columns
         if {column.name for column in columns} <= set(header):
+            written = connection.sql(_call("read_csv", [path], **{**options, "header": False}))
+            (names,) = written.limit(1).fetchall()
+            check_distinct(columns, names)  # DuckDB itself would rename the second
             return mark, *header
         seen.append(header)
     check_present(columns, max(seen, key=len))

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import narwhals as nw
 import pyarrow as pa
+from narwhals.exceptions import DuplicateError
 
 from dpmarkov.counting.databases import queried
 from dpmarkov.counting.engines import engine_of, fetched, plain_errors
@@ -133,8 +134,11 @@ def _recognised(data: Any) -> nw.LazyFrame[Any] | nw.DataFrame[Any] | None:
     if isinstance(data, pa.RecordBatch):
         data = pa.table(data)
     try:
-        with plain_errors("opening the data"):
-            return cast("nw.LazyFrame[Any] | nw.DataFrame[Any]", nw.from_native(data))
+        return cast("nw.LazyFrame[Any] | nw.DataFrame[Any]", nw.from_native(data))
+    except DuplicateError:
+        raise DpmarkovError(
+            "several columns of the data share a name; rename them, or leave out all but one"
+        ) from None
     except TypeError:
         raise DpmarkovError(
             f"a {type(data).__name__} cannot be counted; give a path or glob, SQL with database=, "
