@@ -139,7 +139,7 @@ def test_what_is_no_database_is_refused(tmp_path: Path) -> None:
         count_paths(QUERY, database=tmp_path / "notes.db", **PATHS)
     with pytest.raises(DpmarkovError, match="no file"):
         count_paths(QUERY, database=tmp_path / "none.db", **PATHS)
-    with pytest.raises(DpmarkovError, match="database='mysql://...'") as caught:
+    with pytest.raises(DpmarkovError, match="mysql:") as caught:
         count_paths(QUERY, database="mysql://me:password@host/db", **PATHS)
     assert "password" not in str(caught.value)
     with pytest.raises(DpmarkovError, match="text of a SELECT"):

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
-from glob import glob, has_magic
+from glob import escape, glob, has_magic
 from os import fspath
 from os.path import expanduser
 from pathlib import Path
@@ -91,7 +91,8 @@ def from_files(
     paths = _paths(data)
     kind = _common_format(paths)
     read = {"csv": _csv, "json": _json, "parquet": _parquet}[kind]
-    with plain_errors(f"reading {_shown(paths)} as {kind.upper()}"):
+    text = "" if kind == "parquet" else " (text in UTF-8)"
+    with plain_errors(f"reading {_shown(paths)} as {kind.upper()}{text}"):
         return read(connection, paths, columns, lenient)
 
 
@@ -277,7 +278,8 @@ def _json_type(column: Column, detected: str) -> str:
 
 def _call(function: str, paths: list[str], **options: Any) -> str:
     given = "".join(f", {name} = {_literal(value)}" for name, value in options.items())
-    return f"SELECT * FROM {function}({_literal(paths)}{given})"
+    # Patterns are expanded by now; DuckDB would take *, ? and [ in a name for another.
+    return f"SELECT * FROM {function}({_literal(list(map(escape, paths)))}{given})"
 
 
 def _literal(value: Any) -> str:

@@ -135,4 +135,6 @@ def _way_out(dtype: nw.dtypes.DType) -> str:
             "cast it (pandas turns integers with gaps into floats: .astype('Int64') "
             "brings them back)"
         )
-    return "cast the column, or declare the states in its type"
+    return (
+        "cast the column, or declare the states in its type (a file of JSON or Parquet keeps types)"
+    )
