@@ -122,6 +122,8 @@ def _columns_of_file(path: Path) -> list[list[Any]]:
     try:
         with plain_errors(f"reading {fspath(path)!r}"):
             return readers[path.suffix.lower()](path)
+    except DpmarkovError:
+        raise
     except (ValueError, csv.Error):
         raise DpmarkovError(f"{fspath(path)!r} does not hold what its suffix says") from None
 
