@@ -27,6 +27,7 @@ FROM_DATA = "from-data"
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
 _TEXT = (".csv", ".tsv", ".txt")
 _MOST_CELLS = 2**31
+_MOST_STATES = 10**8
 
 
 def declared_space(states: Any, support: Any, *, row: bool = False) -> StateSpace:
@@ -59,6 +60,8 @@ def declared_space(states: Any, support: Any, *, row: bool = False) -> StateSpac
         raise DpmarkovError(
             "states= is a set, whose order differs from run to run; give a list: sorted(states)"
         )
+    if isinstance(states, range) and len(states) > _MOST_STATES:
+        raise DpmarkovError(f"{states} has {len(states)} states, more than {_MOST_STATES}")
     labels = _labels_of_file(Path(states)) if isinstance(states, (str, Path)) else list(states)
     if row:
         return StateSpace(categories=labels)

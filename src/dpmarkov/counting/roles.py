@@ -99,7 +99,8 @@ def _typed(frame: nw.LazyFrame[Any], column: Column, dtype: nw.dtypes.DType) -> 
         expression = expression.cast(_type_of_nulls(column.role))
     elif not isinstance(dtype, accepted):
         raise DpmarkovError(
-            f"column {column.name!r} holds {_called(dtype)}, needed are {names}; {_way_out(dtype)}"
+            f"column {column.name!r} holds {_called(dtype)}, needed are {names}; "
+            f"{_way_out(dtype, column.role)}"
         )
     elif isinstance(dtype, (nw.Categorical, nw.Enum)):
         expression = expression.cast(nw.String)
@@ -129,12 +130,14 @@ def _called(dtype: nw.dtypes.DType) -> str:
     return "values of mixed or unknown type" if isinstance(dtype, nw.Unknown) else f"{dtype}"
 
 
-def _way_out(dtype: nw.dtypes.DType) -> str:
+def _way_out(dtype: nw.dtypes.DType, role: Role) -> str:
     if isinstance(dtype, (nw.Float32, nw.Float64)):
         return (
             "cast it (pandas turns integers with gaps into floats: .astype('Int64') "
             "brings them back)"
         )
+    if "label" not in role:
+        return "cast the column"
     return (
         "cast the column, or declare the states in its type (a file of JSON or Parquet keeps types)"
     )

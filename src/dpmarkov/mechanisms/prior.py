@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpmarkov import privacy
+from dpmarkov.errors import DpmarkovError
 from dpmarkov.privacy.profiles import Unit
 from dpmarkov.states import StateSpace
 
@@ -58,6 +59,8 @@ def choose_prior(
     >>> round(choose_prior("destination", total=50_000, debias=False, **target), 1)
     19.7
     """
+    if total is not None and not 0 <= total < np.inf:
+        raise DpmarkovError(f"expected_total must be above 0 and finite, not {total:g}")
     needed = privacy.minimum_mass(unit, epsilon=epsilon, delta=delta)
     mean = None if total is None else total / space.n_cells
     if debias:
