@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -106,6 +107,19 @@ def test_help_has_an_example_for_every_command(process):
         assert done.code == 0
         assert f"dpmarkov {command} " in done.out.split("Example:")[1]
         assert "--json" in done.out
+
+
+def test_every_example_of_the_help_can_be_pasted(process, tmp_path):
+    assert process("demo", "--folder", "small", "--zones", 9, "--trips", 30_000).code == 0
+    shell = {"PATH": f"{Path(script()[0]).parent}:/usr/bin:/bin"}
+    for command in ("demo", "plan", "release", "show", "simulate", "compare"):
+        wide = {**os.environ, "TERM": "dumb", "COLUMNS": "200"}
+        told = process(command, "--help", env=wide).out.split("Example:")[1]
+        example = "\n".join(line.strip() for line in told.splitlines())
+        assert example.strip().startswith(f"dpmarkov {command}")
+        done = process("-c", f"cd small && {example.strip()}", program=("bash",),
+                       env={**os.environ, **shell})  # fmt: skip
+        assert done.code == 0, done.err
 
 
 def test_help_and_the_version_import_nothing_heavy(process):

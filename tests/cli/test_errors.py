@@ -62,6 +62,15 @@ CASES = {
     "a support that is not strongly connected": (
         (*TRIPS, "--support", "halves.csv"), TARGET, "not strongly connected"),
     "a catch-all that is not named": ((*TRIPS, "--invalid", "other"), TARGET, "--other"),
+    "the data as its own declaration": (
+        (*edit(TRIPS, states="./trips.csv"), "--state-column", "from"), TARGET, "the data itself"),
+    "categories of transitions": (
+        (*TRIPS[:-2], "--categories", "a,b"), TARGET, "--categories and --category go together"),
+    "states beyond counting": (edit(TRIPS, states="1..99999999999"), TARGET, "99999999999 states"),
+    "a total below 0": ((*TRIPS, "--expected-total", -5), TARGET, "--expected-total"),
+    "a share above the whole": (
+        (*TRIPS, "--merge", "halves.csv", "--merge-to", 2, "--merge-epsilon", 2), TARGET,
+        "--merge-epsilon"),
     "counts of paths": (
         ("trips.csv", "--entity", "from", "--time", "to", "--state", "to", "--count", "to",
          "--states", "a,b"), TARGET, "not with paths"),
@@ -90,6 +99,27 @@ def test_bad_input_is_told_in_a_paragraph(here, events, tmp_path, case):
     assert "Traceback" not in done.err
     assert done.out == ""
     assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("command", "word"),
+    [
+        (("simulate", "out.json", "--walkers", 1, "--steps", 1, "-o", "w.csv", "--seed", -1),
+         "--seed"),
+        (("compare", "--states", "a,b", "--expected-total", 9e4, *TARGET, "--seed", -1), "--seed"),
+        (("demo", "--seed", -1), "--seed"),
+        (("simulate", "row.json", "--walkers", 1, "--steps", 1, "-o", "w.csv"), "no chain"),
+        (("plan", *TRIPS[-2:], "--epsilon", 1, "--delta", 1e-6, "--unit", "destination",
+          "--with-public-row-totals"), "needs DATA"),
+    ],
+)  # fmt: skip
+def test_other_commands_tell_bad_input_too(here, events, published, tmp_path, command, word):
+    counts = dpm.TransitionCounts(dpm.StateSpace(categories=["a", "b"]), np.array([900, 800]))
+    dpm.release(counts, epsilon=1, delta=1e-6, unit="transition").save(tmp_path / "row.json")
+    done = here(*command)
+    assert done.code == 2
+    assert word in done.message
+    assert "unexpected" not in done.err
 
 
 def test_the_states_that_cannot_be_reached_are_named(here, events, tmp_path):

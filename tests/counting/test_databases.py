@@ -129,6 +129,8 @@ def test_a_postgresql_server(postgres: str) -> None:
         cursor.execute(f"INSERT INTO events VALUES {values}")
         connection.commit()
     check(postgres)
+    with pytest.raises(DpmarkovError, match="'place' stands 2 times"):
+        count_paths("SELECT *, rider AS place FROM events", database=postgres, **PATHS)
 
 
 def test_what_is_no_database_is_refused(tmp_path: Path) -> None:
@@ -137,5 +139,8 @@ def test_what_is_no_database_is_refused(tmp_path: Path) -> None:
         count_paths(QUERY, database=tmp_path / "notes.db", **PATHS)
     with pytest.raises(DpmarkovError, match="no file"):
         count_paths(QUERY, database=tmp_path / "none.db", **PATHS)
+    with pytest.raises(DpmarkovError, match="mysql:") as caught:
+        count_paths(QUERY, database="mysql://me:password@host/db", **PATHS)
+    assert "password" not in str(caught.value)
     with pytest.raises(DpmarkovError, match="text of a SELECT"):
         count_paths(42, database=tmp_path / "none.db", **PATHS)

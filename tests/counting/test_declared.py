@@ -29,6 +29,7 @@ def write(path: Path, text: str) -> Path:
         ("names.tsv", "n\na\nb\n", ("a", "b")),
         ("names.json", '["a", "1"]', ("a", "1")),
         ("zones.json", "[2, 1]", (2, 1)),
+        ("codes.json", '["2", "1"]', ("2", "1")),
     ],
 )
 def test_states_from_a_file_keep_their_types(
@@ -62,6 +63,7 @@ def test_support_from_a_file_is_read_as_the_labels_are(tmp_path: Path, labels: l
         ("ragged.csv", "a,b\n1,2\n3\n", "differ"),
         ("bad.json", "{", "suffix"),
         ("bad.json", '{"a": 1}', "list"),
+        ("edges.json", '[["a", "b"], ["a"]]', "suffix"),
         ("bad.parquet", "text", "parquet"),
         ("states.xlsx", "", "declare from a file"),
     ],
@@ -82,3 +84,5 @@ def test_what_cannot_be_declared_is_refused(tmp_path: Path) -> None:
         declared_space([1, 2], write(tmp_path / "edges.csv", "a\n1\n"))
     with pytest.raises(DpmarkovError, match="already"):
         declared_space(declared_space([1, 2], None), [(1, 2)])
+    with pytest.raises(DpmarkovError, match=r"sorted\(states\)"):
+        declared_space({"a", "b"}, None)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -167,6 +169,26 @@ def test_a_missing_column_is_answered_with_the_nearest_names() -> None:
     assert "no name is near" in refusal(MOVES, origin="xyz", destination="to", states=["a", "b"])
 
 
+@pytest.mark.parametrize("kind", ["duckdb", "pyarrow", "pandas", "csv"])
+def test_a_column_that_stands_twice_is_refused(kind: str, tmp_path: Path) -> None:
+    if kind == "duckdb":
+        data: Any = duckdb.connect().sql("SELECT 'a' AS x, 'b' AS y, 'b' AS x")
+    elif kind == "pyarrow":
+        data = pa.table([["a"], ["b"], ["b"]], names=["x", "y", "x"])
+    elif kind == "pandas":
+        data = pd.DataFrame([["a", "b", "b"]], columns=["x", "y", "x"])
+    else:
+        data = tmp_path / "twice.csv"
+        data.write_text("x,y,x\na,b,b\n")
+    message = refusal(data, origin="x", destination="y", states=["a", "b"])
+    assert "'x' stands 2 times" in message or "share a name" in message
+
+
+def test_names_of_columns_are_text() -> None:
+    message = refusal(pd.DataFrame([["a", "b"]]), origin=0, destination=1, states=["a", "b"])
+    assert "names of columns are text" in message
+
+
 def test_the_words_of_an_engine_are_kept_back() -> None:
     import duckdb
 
@@ -218,6 +240,23 @@ def test_a_gap_follows_elapsed_time_when_the_clocks_change() -> None:
                 max_gap=pd.Timedelta(hours=hours).to_pytimedelta(),
             )  # fmt: skip
             assert counts.total == total
+
+
+@pytest.mark.parametrize("width", ["int8", "int64"])
+@pytest.mark.parametrize("engine", [pa.table, pl.DataFrame])
+def test_a_gap_wider_than_the_type_of_the_time_is_long(width: str, engine: Any) -> None:
+    limits = np.iinfo(width)
+    times = np.array([limits.min, limits.min + 3, limits.max], dtype=width)
+    events = engine({"who": ["x"] * 3, "when": times, "at": ["a", "b", "a"]})
+    path: dict[str, Any] = {"entity": "who", "time": "when", "state": "at", "states": ["a", "b"]}
+    assert count_paths(events, max_gap=5, **path).cells.tolist() == [0, 1, 0, 0]
+
+
+@pytest.mark.parametrize("gap", [-1, float("nan")])
+def test_a_gap_is_no_less_than_nothing(gap: float) -> None:
+    events = pa.table({"who": ["x"] * 2, "when": [1, 2], "at": ["a", "b"]})
+    path: dict[str, Any] = {"entity": "who", "time": "when", "state": "at", "states": ["a", "b"]}
+    assert "0 or more" in refusal(events, ask=count_paths, max_gap=gap, **path)
 
 
 def test_a_gap_is_of_the_kind_that_the_time_is() -> None:

@@ -52,6 +52,16 @@ def test_a_glob_and_a_list_are_one_set_of_rows(tmp_path: Path) -> None:
     assert count_transitions(paths, **ASKED).total == 2
 
 
+@pytest.mark.parametrize("name", ["a[1]b.csv", "a*b.csv", "a?b.csv"])
+def test_a_name_that_looks_like_a_pattern_is_a_name(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("o,d\n7,7\n")
+    for other in ("a1b.csv", "axb.csv"):
+        (tmp_path / other).write_text("o,d\n8,8\n8,8\n")
+    asked: dict[str, Any] = {"origin": "o", "destination": "d", "states": [7, 8]}
+    assert count_transitions(tmp_path / name, **asked).cells.tolist() == [1, 0, 0, 0]
+    assert count_transitions(tmp_path / "*.csv", **asked).cells.tolist() == [1, 0, 0, 4]
+
+
 def test_lines_that_do_not_parse_follow_the_policy(tmp_path: Path) -> None:
     path = write(tmp_path / "rows.csv", "o,d\n007,7\n007,7,SECRET,1\n7\n7,007\n")
     with pytest.raises(DpmarkovError) as caught:

@@ -8,7 +8,7 @@ import narwhals as nw
 import pyarrow as pa
 import pytest
 
-from dpmarkov.counting import count_paths, count_transitions, engines, question
+from dpmarkov.counting import count_paths, count_transitions, engines, sources
 
 EVENTS = pa.table({
     "e": [k % 50 for k in range(2000)], "t": [k * 7919 % 1009 for k in range(2000)],
@@ -22,13 +22,13 @@ def collected(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     """Note the physical plan of everything that is brought to the driver, and its rows."""
     notes: list[tuple[str, int]] = []
 
-    def noting(frame: nw.LazyFrame[Any]) -> pa.Table:
-        table = engines.fetched(frame)
+    def noting(frame: nw.LazyFrame[Any], connection: None) -> pa.Table:
+        table = engines.fetched(frame, connection)
         plan = frame.to_native()._jdf.queryExecution().executedPlan().toString()
         notes.append((plan, table.num_rows))
         return table
 
-    monkeypatch.setattr(question, "fetched", noting)
+    monkeypatch.setattr(sources, "fetched", noting)
     return notes
 
 

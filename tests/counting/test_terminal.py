@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -31,22 +33,35 @@ count_transitions(sys.argv[2], origin="o", destination="d", states=[0, 1])
 """
 
 
-def start(tmp_path: Path, rows: int, **streams: int) -> subprocess.Popen[bytes]:
+@contextmanager
+def start(tmp_path: Path, rows: int, **streams: int) -> Iterator[subprocess.Popen[bytes]]:
     (tmp_path / "temp").mkdir()
     (tmp_path / "rows.parquet").write_bytes(b"replaced by the query above")
-    return subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-c", SCRIPT, str(rows), str(tmp_path / "rows.parquet")],
         env={**os.environ, "TMPDIR": str(tmp_path / "temp")},
         cwd=tmp_path,
+        preexec_fn=heed_ctrl_c,
         **streams,
-    )
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()  # a count that did not stop shall not go on for hours
 
 
-def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
+def heed_ctrl_c() -> None:
+    """Undo that a shell lets what runs in the background ignore it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+# While it begins, while DuckDB gathers the rows of one side, and while it joins and counts.
+@pytest.mark.parametrize("seconds", [0.1, 0.45, 0.8])
+def test_ctrl_c_leaves_nothing_behind(tmp_path: Path, seconds: float) -> None:
     with start(tmp_path, 10**8, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        time.sleep(0.5)  # from the announcement into the count
+        time.sleep(seconds)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
     assert b"KeyboardInterrupt" in errors

@@ -34,7 +34,9 @@ def register(app: typer.Typer, command: Callable[..., None]) -> None:
         Its docstring is the help; what follows the word "Example" is the epilog.
     """
     text, _, example = inspect.cleandoc(command.__doc__ or "").partition("Example:")
-    app.command(command.__name__, help=text.strip(), epilog=f"Example:{example}")(_flat(command))
+    paragraphs = (" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+    help = "\n\n".join(paragraphs).strip()
+    app.command(command.__name__, help=help, epilog=f"Example:{example}")(_flat(command))
 
 
 def _flat(command: Callable[..., None]) -> Callable[..., None]:

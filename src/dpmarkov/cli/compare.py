@@ -36,15 +36,15 @@ def compare(
         typer.Option(help="The share that the paper's setting asserts.", rich_help_panel="Noise"),
     ] = None,
     draws: Annotated[int, typer.Option(help="Simulated releases of each mechanism.")] = 100,
-    seed: Annotated[int | None, typer.Option(help="Seed of the simulation.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the simulation.", min=0)] = None,
 ) -> None:
-    """Compare the mechanisms at one target, by simulation, whoever wins.
+    r"""Compare the mechanisms at one target, by simulation, whoever wins.
 
     Without DATA on public numbers; with DATA on the counts themselves, for the curator only.
 
     Example:
-    dpmarkov compare --states zones.txt --expected-total 3000000 --epsilon 1 --delta 1e-6
-    --unit destination
+    dpmarkov compare --states zones.txt --expected-total 3000000 \
+    --epsilon 1 --delta 1e-6 --unit destination
     """
     from dpmarkov.planning import compare as compared
 

@@ -38,7 +38,7 @@ def demo(
     ] = "dirichlet",
     zones: Annotated[int, typer.Option(help="Zones of the city.")] = _ZONES,
     trips: Annotated[int, typer.Option(help="Trips in a month.")] = _TRIPS,
-    seed: Annotated[int, typer.Option(help="Which city; the noise has no seed.")] = 1,
+    seed: Annotated[int, typer.Option(help="Which city; the noise has no seed.", min=0)] = 1,
 ) -> None:
     """Simulate a city, and publish how people move in it.
 

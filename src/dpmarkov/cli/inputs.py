@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Sequence
 from datetime import timedelta
 from difflib import get_close_matches
 from pathlib import Path
@@ -79,17 +80,21 @@ def counted(data: str, events: Events, declared: Declared) -> TransitionCounts:
     from dpmarkov import counting
     from dpmarkov.planning.shape import check_connected
 
+    asked = _asked(events)
+    if (declared.categories is None) == (asked == "category"):
+        raise DpmarkovError("--categories and --category go together; all others take --states")
+    _check_not_read_off(data, declared)
     from_data = _FROM_DATA in (declared.states, declared.categories)
     states = _FROM_DATA if from_data else declared_space(declared)
     other = _like(events.other, states)
     common: dict[str, Any] = {"invalid": events.invalid, "other": other}
-    if _asked(events) == "paths":
+    if asked == "paths":
         counts = counting.count_paths(
             data, entity=events.entity or "", time=events.time or "", state=events.state or "",
             states=states, tie_break=events.tie_break or (), max_gap=_gap(events.max_gap),
             drop_self=events.drop_self, **common,
         )  # fmt: skip
-    elif _asked(events) == "category":
+    elif asked == "category":
         counts = counting.count_categories(
             data, category=events.category or "", categories=states, count=events.count, **common
         )
@@ -100,6 +105,17 @@ def counted(data: str, events: Events, declared: Declared) -> TransitionCounts:
         )  # fmt: skip
     check_connected(counts.space)
     return counts
+
+
+def _check_not_read_off(data: str, declared: Declared) -> None:
+    """Refuse to take for declared what stands in the data."""
+    for name in ("states", "categories", "support"):
+        given = getattr(declared, name)
+        if given is not None and Path(given).expanduser().resolve() == Path(data).resolve():
+            raise DpmarkovError(
+                f"--{name} {given} is the data itself; what is public is declared without looking "
+                "at it: list it elsewhere, or take --states from-data, which is not private"
+            )
 
 
 def merged(counts: TransitionCounts, merging: Merging, target: Target) -> TransitionCounts:
@@ -128,6 +144,11 @@ def merged(counts: TransitionCounts, merging: Merging, target: Target) -> Transi
     from dpmarkov.merging import merge_states
 
     share = merging.merge_epsilon
+    if share is not None and not 0 < share < target.epsilon:
+        raise DpmarkovError(
+            f"--merge-epsilon must be above 0 and below --epsilon, {target.epsilon:g}, of which it "
+            f"is a share, not {share:g}"
+        )
     if share is None and target.unit != "destination":
         share = target.epsilon / 10
     return merge_states(
@@ -240,11 +261,11 @@ def _labels(given: str, declared: Declared) -> Any:
     return _without(labels, declared.state_except)
 
 
-def _listed(given: str) -> list[Any]:
+def _listed(given: str) -> range | list[Any]:
     bounds = _RANGE.fullmatch(given)
     if bounds:
         first, last = map(int, bounds.groups())
-        return list(range(first, last + 1))
+        return range(first, last + 1)
     return _typed([part.strip() for part in given.split(",") if part.strip()])
 
 
@@ -253,7 +274,7 @@ def _typed(values: list[str]) -> list[Any]:
     return [int(x) for x in values] if all(_WHOLE.fullmatch(x) for x in values) else values
 
 
-def _without(labels: list[Any], left_out: str) -> list[Any]:
+def _without(labels: Sequence[Any], left_out: str) -> list[Any]:
     names = [part.strip() for part in left_out.split(",")]
     unknown = set(names) - {str(label) for label in labels}
     if unknown:

@@ -38,22 +38,24 @@ def plan(
         ),
     ] = False,
 ) -> None:
-    """Plan a release from public numbers: whether it is feasible, and how far off it will be.
+    r"""Plan a release from public numbers: whether it is feasible, and how far off it will be.
 
     Takes the options of release for events, states, privacy and noise. DATA is not opened.
 
     Example:
-    dpmarkov plan --states zones.txt --expected-total 3000000 --epsilon 1 --delta 1e-6
-    --unit transition
+    dpmarkov plan --states zones.txt --expected-total 3000000 \
+    --epsilon 1 --delta 1e-6 --unit transition
     """
     from dpmarkov.planning import plan as planned
 
     source = declared_space(declared)
     known = public_numbers(public, source)
     if with_public_row_totals:
-        if data is None or target.unit != "destination":
+        if data is None:
+            raise DpmarkovError("--with-public-row-totals needs DATA to count")
+        if target.unit != "destination":
             raise DpmarkovError(
-                "--with-public-row-totals needs DATA and --unit destination: under "
+                "--with-public-row-totals needs --unit destination: under "
                 f"{target.unit!r} row totals are private, and no plan may read them"
             )
         known["row_totals"] = counted(data, events, declared).row_totals

@@ -31,12 +31,13 @@ def release(
     general: General,
     force: Force = False,
 ) -> None:
-    """Privatize events and write what may be published, with its guarantee.
+    r"""Privatize events and write what may be published, with its guarantee.
 
     The states are public and declared by you. Nothing is written before all of it is done.
 
     Example:
-    dpmarkov release trips.parquet --origin origin --destination destination --states zones.txt
+    dpmarkov release trips.parquet --origin origin \
+    --destination destination --states zones.txt \
     --epsilon 1 --delta 1e-6 --unit transition -o city.json
     """
     import dpmarkov as dpm

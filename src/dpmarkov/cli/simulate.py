@@ -11,6 +11,7 @@ import typer
 from dpmarkov.cli.options import Force, General
 from dpmarkov.cli.output import check_target, print_json
 from dpmarkov.cli.show import File
+from dpmarkov.errors import DpmarkovError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,7 +35,7 @@ def simulate(
     start: Annotated[
         str | None, typer.Option(help="State to begin in; else as in the long run.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="To repeat a simulation.")] = None,
+    seed: Annotated[int | None, typer.Option(help="To repeat a simulation.", min=0)] = None,
     force: Force = False,
 ) -> None:
     """Draw synthetic trajectories from a release.
@@ -42,13 +43,16 @@ def simulate(
     This is post-processing: it costs no privacy, and a seed does no harm.
 
     Example:
-    dpmarkov simulate city.json --walkers 1000 --steps 24 --seed 1 -o walks.parquet
+    dpmarkov simulate city.json --walkers 1000 --steps 24 -o walks.csv
     """
     import dpmarkov as dpm
     from dpmarkov.files import atomically
 
     check_target(output, force, _SUFFIXES)
-    chain = dpm.load(file).chain
+    made = dpm.load(file)
+    if made.space.kind != "square":
+        raise DpmarkovError(f"{file} holds no chain to walk on, but {made!r}")
+    chain = made.chain
     atomically(output, lambda part: _write(part, output.suffix, chain, walkers, steps, start, seed))
     rows = walkers * (steps + 1)
     if general.json:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpmarkov.counting.engines import plain_errors
 from dpmarkov.counting.files import embedded
-from dpmarkov.counting.roles import Column
+from dpmarkov.counting.roles import Column, check_distinct
 from dpmarkov.errors import DpmarkovError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _SQLITE = "sqlite:///"
 @contextmanager
 def queried(
     query: Any, database: Any, columns: Sequence[Column]
-) -> Iterator[duckdb.DuckDBPyRelation]:
+) -> Iterator[tuple[duckdb.DuckDBPyRelation, duckdb.DuckDBPyConnection]]:
     """Run a query on a database.
 
     Parameters
@@ -45,7 +45,8 @@ def queried(
 
     Yields
     ------
-    duckdb.DuckDBPyRelation
+    duckdb.DuckDBPyRelation, duckdb.DuckDBPyConnection
+        The result, and where it is computed.
     """
     import duckdb
 
@@ -55,13 +56,13 @@ def queried(
         )
     with plain_errors("the query"):
         if isinstance(database, duckdb.DuckDBPyConnection):
-            yield database.sql(query)
+            yield database.sql(query), database
         elif _kind(database) == "duckdb":
             with duckdb.connect(fspath(database), read_only=True) as theirs:
-                yield theirs.sql(query)
+                yield theirs.sql(query), theirs
         else:
             with embedded() as connection, _stream(database, query, columns) as reader:
-                yield connection.from_arrow(reader)
+                yield connection.from_arrow(reader), connection
 
 
 def _kind(database: Any) -> str:
@@ -69,8 +70,10 @@ def _kind(database: Any) -> str:
         return "postgresql"
     path = Path(str(database).removeprefix(_SQLITE))
     if not path.is_file():
+        scheme, is_address, _ = str(database).partition("://")  # what follows may hold a password
+        shown = f"{scheme}://..." if is_address and scheme != "sqlite" else str(path)
         raise DpmarkovError(
-            f"database={str(path)!r} is no file; give the path of a DuckDB or SQLite database, "
+            f"database={shown!r} is no file; give the path of a DuckDB or SQLite database, "
             "postgresql://user@host/name, or an open DuckDB connection"
         )
     with path.open("rb") as file:
@@ -91,6 +94,7 @@ def _stream(database: Any, query: str, columns: Sequence[Column]) -> Iterator[An
     with driver.connect(uri) as theirs, theirs.cursor() as cursor:
         cursor.execute(f"SELECT * FROM ({query.strip().rstrip(';')}) AS data LIMIT 0")
         present = [field[0] for field in cursor.description]
+        check_distinct(columns, present)
         if set(_names(columns)) <= set(present):
             cursor.execute(f"SELECT {wanted} FROM ({query.strip().rstrip(';')}) AS data")
         yield cursor.fetch_record_batch()

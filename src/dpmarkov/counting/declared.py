@@ -1,7 +1,8 @@
 """The public side, as the user declares it: states and support from a list, a file or a range.
 
 In a text file a label is an integer when every label of the file is written as one (no leading
-zeros), and text otherwise, so that zero-padded codes keep their zeros.
+zeros), and text otherwise, so that zero-padded codes keep their zeros. JSON and Parquet say what
+is text: there ``"7"`` is not 7.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ __all__ = ["FROM_DATA", "declared_space", "label_role"]
 
 FROM_DATA = "from-data"
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
+_TEXT = (".csv", ".tsv", ".txt")
 _MOST_CELLS = 2**31
+_MOST_STATES = 10**8
 
 
 def declared_space(states: Any, support: Any, *, row: bool = False) -> StateSpace:
@@ -53,6 +56,12 @@ def declared_space(states: Any, support: Any, *, row: bool = False) -> StateSpac
         )
     if isinstance(states, StateSpace):
         return _given(states, support, row)
+    if isinstance(states, (set, frozenset)):
+        raise DpmarkovError(
+            "states= is a set, whose order differs from run to run; give a list: sorted(states)"
+        )
+    if isinstance(states, range) and len(states) > _MOST_STATES:
+        raise DpmarkovError(f"{states} has {len(states)} states, more than {_MOST_STATES}")
     labels = _labels_of_file(Path(states)) if isinstance(states, (str, Path)) else list(states)
     if row:
         return StateSpace(categories=labels)
@@ -98,13 +107,10 @@ def _labels_of_file(path: Path) -> list[Label]:
         raise DpmarkovError(
             f"file {fspath(path)!r} has {len(columns)} columns; states are read from a file of one"
         )
-    return _typed_labels(columns[0])
-
-
-def _typed_labels(values: list[Any]) -> list[Label]:
-    if all(isinstance(value, str) and _WHOLE.fullmatch(value) for value in values):
-        return [int(value) for value in values]
-    return values
+    (labels,) = columns
+    if path.suffix.lower() in _TEXT and all(map(_WHOLE.fullmatch, labels)):
+        return [int(label) for label in labels]
+    return labels
 
 
 def _columns_of_file(path: Path) -> list[list[Any]]:
@@ -112,14 +118,16 @@ def _columns_of_file(path: Path) -> list[list[Any]]:
     path = path.expanduser()
     if not path.is_file():
         raise DpmarkovError(f"there is no file {fspath(path)!r} to declare states or support from")
-    readers = {".csv": _rows_of_text, ".tsv": _rows_of_text, ".txt": _rows_of_text,
-               ".json": _rows_of_json, ".parquet": _rows_of_parquet}  # fmt: skip
+    readers = dict.fromkeys(_TEXT, _rows_of_text)
+    readers |= {".json": _rows_of_json, ".parquet": _rows_of_parquet}
     if path.suffix.lower() not in readers:
         raise DpmarkovError(f"{fspath(path)!r}: declare from a file of {', '.join(readers)}")
     try:
         with plain_errors(f"reading {fspath(path)!r}"):
             return readers[path.suffix.lower()](path)
-    except (UnicodeDecodeError, csv.Error, json.JSONDecodeError):
+    except DpmarkovError:
+        raise
+    except (ValueError, csv.Error):
         raise DpmarkovError(f"{fspath(path)!r} does not hold what its suffix says") from None
 
 

@@ -12,6 +12,7 @@ is whole-number arithmetic, which is the same on all.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from hashlib import sha256
 from typing import Any, cast
@@ -198,8 +199,31 @@ def on_one_clock(frame: nw.LazyFrame[Any], time: str) -> nw.LazyFrame[Any]:
 # -- results and failures ------------------------------------------------------------------
 
 
-def fetched(frame: nw.LazyFrame[Any]) -> pa.Table:
-    """Run the query where the data are and bring its (small) result here."""
+def fetched(frame: nw.LazyFrame[Any], connection: Any = None) -> pa.Table:
+    """Run the query where the data are and bring its (small) result here.
+
+    Parameters
+    ----------
+    frame : LazyFrame
+        The query.
+    connection : duckdb.DuckDBPyConnection, optional
+        Where the query runs, if that is known. It then runs in a thread of its own, which Ctrl-C
+        stops: DuckDB, when it notices by itself, waits for tasks that may take hours.
+    """
+    if connection is None:
+        return _collected(frame)
+    with ThreadPoolExecutor(1) as thread:
+        running = thread.submit(_collected, frame)
+        try:
+            return running.result()
+        except KeyboardInterrupt:
+            while not running.done():  # once is not enough if the query has not begun
+                connection.interrupt()
+                wait([running], timeout=0.05)
+            raise
+
+
+def _collected(frame: nw.LazyFrame[Any]) -> pa.Table:
     with plain_errors():
         if engine_of(frame) == "polars":
             return frame.collect("polars", engine="streaming").to_arrow()
@@ -219,8 +243,9 @@ def plain_errors(doing: str = "counting") -> Iterator[None]:
             raise KeyboardInterrupt from None
         if kind.__module__.partition(".")[0] not in _ENGINE_MODULES:
             raise
-        detail = f": {error}" if kind.__name__ in _ABOUT_THE_QUERY else ""
+        if kind.__name__ in _ABOUT_THE_QUERY:
+            raise DpmarkovError(f"{doing} failed in the engine: {error}") from None
         raise DpmarkovError(
-            f"{doing} failed in the engine ({kind.__name__}{detail}); its message may quote "
-            "values of the data and is kept back: check that the data can be read, row by row"
+            f"{doing} failed in the engine ({kind.__name__}); its message may quote values of "
+            "the data and is kept back: check that the data can be read, row by row"
         ) from None

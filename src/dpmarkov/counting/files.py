@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
-from glob import glob, has_magic
+from glob import escape, glob, has_magic
 from os import fspath
 from os.path import expanduser
 from pathlib import Path
@@ -23,7 +23,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from dpmarkov.counting.engines import plain_errors
-from dpmarkov.counting.roles import Column, check_present
+from dpmarkov.counting.roles import Column, check_distinct, check_present
 from dpmarkov.errors import DpmarkovError
 
 if TYPE_CHECKING:
@@ -91,7 +91,8 @@ def from_files(
     paths = _paths(data)
     kind = _common_format(paths)
     read = {"csv": _csv, "json": _json, "parquet": _parquet}[kind]
-    with plain_errors(f"reading {_shown(paths)} as {kind.upper()}"):
+    text = "" if kind == "parquet" else " (text in UTF-8)"
+    with plain_errors(f"reading {_shown(paths)} as {kind.upper()}{text}"):
         return read(connection, paths, columns, lenient)
 
 
@@ -216,6 +217,9 @@ def _header(
         options = {"header": True, "delim": mark, "all_varchar": True, "store_rejects": True}
         header = connection.sql(_call("read_csv", [path], **options)).columns
         if {column.name for column in columns} <= set(header):
+            written = connection.sql(_call("read_csv", [path], **{**options, "header": False}))
+            (names,) = written.limit(1).fetchall()
+            check_distinct(columns, names)  # DuckDB itself would rename the second
             return mark, *header
         seen.append(header)
     check_present(columns, max(seen, key=len))
@@ -274,7 +278,8 @@ def _json_type(column: Column, detected: str) -> str:
 
 def _call(function: str, paths: list[str], **options: Any) -> str:
     given = "".join(f", {name} = {_literal(value)}" for name, value in options.items())
-    return f"SELECT * FROM {function}({_literal(paths)}{given})"
+    # Patterns are expanded by now; DuckDB would take *, ? and [ in a name for another.
+    return f"SELECT * FROM {function}({_literal(list(map(escape, paths)))}{given})"
 
 
 def _literal(value: Any) -> str:

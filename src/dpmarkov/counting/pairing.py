@@ -26,6 +26,7 @@ from dpmarkov.errors import DpmarkovError
 __all__ = ["Gap", "paired"]
 
 Gap = timedelta | int | float
+_EXACT = 2.0**53  # differences up to here are exact in float64
 
 
 def paired(
@@ -81,7 +82,16 @@ def _elapsed(dtype: nw.dtypes.DType, max_gap: Gap) -> nw.Expr:
     if dtype.is_numeric() == isinstance(max_gap, timedelta):
         needed = "a number, as the time is" if dtype.is_numeric() else "a datetime.timedelta"
         raise DpmarkovError(f"max_gap={max_gap!r} must be {needed}")
+    seconds = max_gap.total_seconds() if isinstance(max_gap, timedelta) else max_gap
+    if not seconds >= 0:  # also true of NaN
+        raise DpmarkovError(f"max_gap={max_gap!r} must be 0 or more")
     time, earlier = nw.col("time"), nw.col("earlier")
     if dtype == nw.Date:
         time, earlier = time.cast(nw.Datetime), earlier.cast(nw.Datetime)
-    return time - earlier
+    if not dtype.is_integer():
+        return time - earlier
+    # A difference of whole numbers may not fit their type; as float64 it does, and is rounded.
+    wide = time.cast(nw.Float64) - earlier.cast(nw.Float64)
+    if dtype.is_signed_integer():
+        time, earlier = time.cast(nw.Int64), earlier.cast(nw.Int64)
+    return nw.when(wide < _EXACT).then((time - earlier).cast(nw.Float64)).otherwise(wide)

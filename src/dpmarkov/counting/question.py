@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
-import pyarrow as pa
 
 from dpmarkov.counting.bounding import Bounds, bounded
 from dpmarkov.counting.cells import (
@@ -19,7 +18,6 @@ from dpmarkov.counting.cells import (
     summed,
 )
 from dpmarkov.counting.declared import FROM_DATA, declared_space, label_role
-from dpmarkov.counting.engines import fetched
 from dpmarkov.counting.pairing import Gap, paired
 from dpmarkov.counting.roles import Column, Role
 from dpmarkov.counting.sources import opened
@@ -134,7 +132,7 @@ class Question:
             with opened(
                 self.data, [column], lenient=self.policy.lenient, database=self.database
             ) as source:
-                labels = fetched(source.frame.group_by(alias).agg(n=nw.len()))
+                labels = source.fetched(source.frame.group_by(alias).agg(n=nw.len()))
                 found |= set(labels[alias].to_pylist())
         if not found - {None}:
             raise DpmarkovError("the data hold no states at all; declare them with states=")
@@ -150,7 +148,7 @@ class Question:
             if self.bounds:
                 frame = located(judged(frame, self._coded, space, self.policy), space, self.policy)
                 frame = summed(bounded(frame, self.bounds), "position")
-            table, unparsable = _run(frame), source.rejected()
+            table, unparsable = source.fetched(_cells(frame)), source.rejected()
         if self.bounds:
             return Tally.of_cells(table, space, unparsable)
         return Tally.of_pairs(table, self._coded, space, self.policy, unparsable)
@@ -205,14 +203,12 @@ class Question:
         return frame.with_columns(n=weight)
 
 
-def _run(frame: nw.LazyFrame[Any]) -> pa.Table:
-    """Fetch the counted cells, with the same types from every engine."""
+def _cells(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+    """Name what is fetched, with the same types on every engine."""
     schema = frame.collect_schema()
     types: dict[str, Any] = {"origin": nw.Int32, "destination": nw.Int32}
     if schema["n"].is_float():
         types["n"] = nw.Float64
-    return fetched(
-        frame.select(
-            nw.col(name).cast(types.get(name, nw.Int64)) for name in _FETCHED if name in schema
-        )
+    return frame.select(
+        nw.col(name).cast(types.get(name, nw.Int64)) for name in _FETCHED if name in schema
     )

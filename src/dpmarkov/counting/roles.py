@@ -7,7 +7,7 @@ anything is read; a message names columns and types and never a value.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Literal
@@ -17,7 +17,7 @@ import narwhals as nw
 from dpmarkov.counting.engines import engine_of
 from dpmarkov.errors import DpmarkovError
 
-__all__ = ["Column", "Role", "check_present", "prepared"]
+__all__ = ["Column", "Role", "check_distinct", "check_present", "prepared"]
 
 Role = Literal["text label", "integer label", "label", "id", "time", "order", "count"]
 
@@ -46,12 +46,20 @@ class Column:
     alias: str
     role: Role
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise DpmarkovError(
+                f"column {self.name!r} is named by a {type(self.name).__name__}; names of columns "
+                "are text: rename it in the data (frame.columns = ...)"
+            )
 
-def check_present(wanted: Iterable[Column], present: Collection[str]) -> None:
-    """Refuse a missing column, with the nearest names there are."""
+
+def check_present(wanted: Iterable[Column], present: Sequence[str]) -> None:
+    """Refuse a missing column, with the nearest names there are, and one that stands twice."""
+    check_distinct(wanted, present)
     for column in wanted:
         if column.name not in present:
-            near = get_close_matches(str(column.name), [str(name) for name in present])
+            near = get_close_matches(column.name, [str(name) for name in present])
             hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "no name is near"
             raise DpmarkovError(
                 f"there is no column {column.name!r} among the {len(present)} columns of the "
@@ -59,12 +67,29 @@ def check_present(wanted: Iterable[Column], present: Collection[str]) -> None:
             )
 
 
+def check_distinct(wanted: Iterable[Column], present: Sequence[str]) -> None:
+    """Refuse a column whose name others bear too: engines differ in which of them they take."""
+    for column in wanted:
+        if present.count(column.name) > 1:
+            raise DpmarkovError(
+                f"column {column.name!r} stands {present.count(column.name)} times in the data; "
+                "rename or leave out the others"
+            )
+
+
 def prepared(frame: nw.LazyFrame[Any], columns: Iterable[Column]) -> nw.LazyFrame[Any]:
     """Keep the columns that are needed, under our names and with types that are accepted."""
     columns = tuple(columns)
+    check_present(columns, _names(frame))
     schema = frame.collect_schema()
-    check_present(columns, schema)
     return frame.select(_typed(frame, column, schema[column.name]) for column in columns)
+
+
+def _names(frame: nw.LazyFrame[Any]) -> list[str]:
+    """List the columns, also those that share a name, which a schema has once."""
+    if engine_of(frame) == "polars":
+        return frame.collect_schema().names()
+    return list(frame.to_native().columns)
 
 
 def _typed(frame: nw.LazyFrame[Any], column: Column, dtype: nw.dtypes.DType) -> nw.Expr:
@@ -74,7 +99,8 @@ def _typed(frame: nw.LazyFrame[Any], column: Column, dtype: nw.dtypes.DType) -> 
         expression = expression.cast(_type_of_nulls(column.role))
     elif not isinstance(dtype, accepted):
         raise DpmarkovError(
-            f"column {column.name!r} holds {_called(dtype)}, needed are {names}; {_way_out(dtype)}"
+            f"column {column.name!r} holds {_called(dtype)}, needed are {names}; "
+            f"{_way_out(dtype, column.role)}"
         )
     elif isinstance(dtype, (nw.Categorical, nw.Enum)):
         expression = expression.cast(nw.String)
@@ -104,10 +130,14 @@ def _called(dtype: nw.dtypes.DType) -> str:
     return "values of mixed or unknown type" if isinstance(dtype, nw.Unknown) else f"{dtype}"
 
 
-def _way_out(dtype: nw.dtypes.DType) -> str:
+def _way_out(dtype: nw.dtypes.DType, role: Role) -> str:
     if isinstance(dtype, (nw.Float32, nw.Float64)):
         return (
             "cast it (pandas turns integers with gaps into floats: .astype('Int64') "
             "brings them back)"
         )
-    return "cast the column, or declare the states in its type"
+    if "label" not in role:
+        return "cast the column"
+    return (
+        "cast the column, or declare the states in its type (a file of JSON or Parquet keeps types)"
+    )

@@ -15,26 +15,45 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import narwhals as nw
 import pyarrow as pa
+from narwhals.exceptions import DuplicateError
 
 from dpmarkov.counting.databases import queried
-from dpmarkov.counting.engines import engine_of, plain_errors
+from dpmarkov.counting.engines import engine_of, fetched, plain_errors
 from dpmarkov.counting.files import embedded, from_files, rejected_lines
 from dpmarkov.counting.roles import Column, check_present, prepared
 from dpmarkov.errors import DpmarkovError
+
+if TYPE_CHECKING:
+    import duckdb
 
 __all__ = ["Source", "opened"]
 
 
 @dataclass(frozen=True)
 class Source:
-    """An open source: the frame, and how many lines had to be rejected once it has been read."""
+    """An open source.
+
+    Parameters
+    ----------
+    frame : LazyFrame
+        The wanted columns, under our names.
+    connection : duckdb.DuckDBPyConnection, optional
+        Where the frame is read, if that is known here.
+    rejected : callable
+        Tells how many lines had to be rejected, once the frame has been read.
+    """
 
     frame: nw.LazyFrame[Any]
+    connection: duckdb.DuckDBPyConnection | None
     rejected: Callable[[], int]
+
+    def fetched(self, query: nw.LazyFrame[Any]) -> pa.Table:
+        """Run a query over the frame, which Ctrl-C stops at once."""
+        return fetched(query, self.connection)
 
 
 @contextmanager
@@ -59,22 +78,25 @@ def opened(
     Source
     """
     if database is not None:
-        with queried(data, database, columns) as relation:
-            yield _source(relation, columns)
+        with queried(data, database, columns) as (relation, connection):
+            yield _source(relation, columns, connection)
     elif _is_files(data):
         with embedded() as connection:
             relation = from_files(connection, data, columns, lenient=lenient)
-            yield _source(relation, columns, lambda: rejected_lines(connection))
+            yield _source(relation, columns, connection, lambda: rejected_lines(connection))
     else:
-        with _lazy(data, columns) as native:
-            yield _source(native, columns)
+        with _lazy(data, columns) as (native, connection):
+            yield _source(native, columns, connection)
 
 
 def _source(
-    native: Any, columns: Sequence[Column], rejected: Callable[[], int] = lambda: 0
+    native: Any,
+    columns: Sequence[Column],
+    connection: duckdb.DuckDBPyConnection | None,
+    rejected: Callable[[], int] = lambda: 0,
 ) -> Source:
     with plain_errors("opening the data"):
-        return Source(prepared(nw.from_native(native), columns), rejected)
+        return Source(prepared(nw.from_native(native), columns), connection, rejected)
 
 
 def _is_files(data: Any) -> bool:
@@ -84,17 +106,20 @@ def _is_files(data: Any) -> bool:
 
 
 @contextmanager
-def _lazy(data: Any, columns: Sequence[Column]) -> Iterator[Any]:
+def _lazy(
+    data: Any, columns: Sequence[Column]
+) -> Iterator[tuple[Any, duckdb.DuckDBPyConnection | None]]:
     """Give a native lazy frame; eager frames other than Polars' cross to DuckDB as Arrow."""
     frame = _recognised(data)
     if isinstance(frame, nw.LazyFrame):
         engine_of(frame)
-        yield frame.to_native()
+        yield frame.to_native(), None
     elif frame is not None and frame.implementation.is_polars():
-        yield frame.lazy().to_native()
+        yield frame.lazy().to_native(), None
     else:
         with embedded() as connection:
-            yield connection.from_arrow(data if frame is None else _as_arrow(frame, columns))
+            table = data if frame is None else _as_arrow(frame, columns)
+            yield connection.from_arrow(table), connection
 
 
 def _as_arrow(frame: nw.DataFrame[Any], columns: Sequence[Column]) -> pa.Table:
@@ -109,8 +134,11 @@ def _recognised(data: Any) -> nw.LazyFrame[Any] | nw.DataFrame[Any] | None:
     if isinstance(data, pa.RecordBatch):
         data = pa.table(data)
     try:
-        with plain_errors("opening the data"):
-            return cast("nw.LazyFrame[Any] | nw.DataFrame[Any]", nw.from_native(data))
+        return cast("nw.LazyFrame[Any] | nw.DataFrame[Any]", nw.from_native(data))
+    except DuplicateError:
+        raise DpmarkovError(
+            "several columns of the data share a name; rename them, or leave out all but one"
+        ) from None
     except TypeError:
         raise DpmarkovError(
             f"a {type(data).__name__} cannot be counted; give a path or glob, SQL with database=, "

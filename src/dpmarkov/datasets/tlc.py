@@ -93,7 +93,9 @@ def nyc_tlc(
             taxi.trips, origin="origin", destination="destination", states=taxi.space
         )
     """
-    from dpmarkov.counting.engines import plain_errors
+    import narwhals as nw
+
+    from dpmarkov.counting.engines import fetched, plain_errors
     from dpmarkov.counting.files import embedded, from_files
 
     files, kept = _parquet_files(path), _island_zones(Path(zones).expanduser())
@@ -102,7 +104,8 @@ def nyc_tlc(
         columns, inside = _columns(records.columns), ", ".join(map(str, kept))
         with plain_errors("reading trip records"):
             within = f"{_ORIGIN} IN ({inside}) AND {_DESTINATION} IN ({inside})"
-            table = records.filter(within).project(columns).to_arrow_table()
+            trips = nw.from_native(records.filter(within).project(columns))
+            table = fetched(trips, connection)
     return TaxiTrips(table, kept)
 
 
