@@ -223,7 +223,7 @@ def test_debiasing_helps_where_the_prior_is_large():
 def test_the_paper_s_setting_prints_its_condition_and_refuses_other_data():
     table = dpm.StateSpace(categories=["A", "B", "C", "D", "F"])
     grades = dpm.TransitionCounts.from_dense([2000, 1600, 1600, 1500, 3100], table)
-    out = dpm.release(grades, **TARGET, unit="destination", assume_floor=0.15)
+    out = dpm.release(grades, **TARGET, unit="destination", assume_floor=np.float64(0.15))
     assert out.prior == 0
     assert out.guarantee.noise.mass == 1470
     assert "share of at least 0.15" in " ".join(str(out.guarantee).split())

@@ -159,7 +159,7 @@ def _check_share(unit: Unit, epsilon: float, spent: float) -> None:
 
 def in_full(value: float) -> str:
     """Write a promise with all its digits: fewer might say less than is spent."""
-    return repr(value).removesuffix(".0")
+    return repr(float(value)).removesuffix(".0")
 
 
 def _factor(epsilon: float) -> str:

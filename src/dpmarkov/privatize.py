@@ -18,9 +18,9 @@ from dpmarkov import privacy
 from dpmarkov.artefact import Release
 from dpmarkov.counts import TransitionCounts
 from dpmarkov.errors import DpmarkovError
-from dpmarkov.guarantee import Guarantee
+from dpmarkov.guarantee import Guarantee, in_full
 from dpmarkov.mechanisms import dirichlet
-from dpmarkov.mechanisms.prior import choose_prior
+from dpmarkov.mechanisms.prior import choose_prior, floor_masses
 from dpmarkov.mechanisms.projection import project
 from dpmarkov.noise import Dirichlet, Gaussian, Geometric, Mechanism, Noise
 from dpmarkov.privacy.profiles import Unit, check_unit
@@ -262,13 +262,7 @@ def _asserted_floor(
             f"assume_floor goes with unit='destination' and without a prior, not with unit="
             f"{unit!r}, prior={prior!r}: row totals must be public for a share to be a mass"
         )
-    largest = 1 / int(counts.space.row_sizes.max())
-    if not 0 < eta <= largest:
-        raise DpmarkovError(
-            f"assume_floor must be above 0 and at most 1/n = {largest:g}, the share of each of n "
-            f"destinations in an even row, not {eta:g}"
-        )
-    needed = np.ceil(eta * counts.row_totals * (1 - 1e-15))
+    needed = floor_masses(eta, counts.row_totals, counts.space)
     if not counts.row_totals.all() or np.any(counts.cells < counts.space.spread(needed)):
         raise DpmarkovError(
             f"some row is outside the bordered simplex: assume_floor={eta:g} asserts that every "
@@ -277,7 +271,7 @@ def _asserted_floor(
         )
     condition = (
         f"It holds only among data sets in which every feasible transition has a share of at least "
-        f"{eta:g} of its row. The curator asserts this; it is not checked privately."
+        f"{in_full(eta)} of its row. The curator asserts this; it is not checked privately."
     )
     return float(needed.min()), (condition,)
 

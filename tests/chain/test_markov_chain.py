@@ -24,6 +24,7 @@ WEATHER = MarkovChain([[0.9, 0.1, 0], [0.25, 0.5, 0.25], [0, 1, 0]], ["sun", "ra
     [
         ([[0.5, 0.5]], None, r"shape \(1, 2\) and must be square"),
         ([[0.5, 0.6], [0.5, 0.5]], None, r"row 0 sums to 1.1 and must sum to 1 within 1e-08"),
+        ([[1, 0], [777, 0]], ["a", "b"], r"row 'b' sums to 2 or more, as rows of counts do, and"),
         ([[1, 0], [0, 0]], ["a", "b"], r"row 'b' sums to 0 .* P\[i, i\] = 1, or leave it out"),
         ([[1, 0], [1.5, -0.5]], ["a", "b"], r"row 'b' holds -0.5 for destination 'b'"),
         ([[1, 0], [np.nan, 1]], ["a", "b"], r"row 'b' holds nan for destination 'a'"),
@@ -33,8 +34,9 @@ WEATHER = MarkovChain([[0.9, 0.1, 0], [0.25, 0.5, 0.25], [0, 1, 0]], ["sun", "ra
     ],
 )
 def test_what_is_no_chain_is_refused_by_row_value_and_limit(form, P, labels, message):
-    with pytest.raises(DpmarkovError, match=message):
+    with pytest.raises(DpmarkovError, match=message) as error:
         MarkovChain(form(P), labels)
+    assert "777" not in str(error.value)
 
 
 def test_what_holds_no_numbers_is_refused():

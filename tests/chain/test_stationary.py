@@ -101,14 +101,36 @@ def test_a_step_leaves_it_as_it_is_and_the_order_of_states_does_not_matter(n, se
     assert stationary_distribution(P[np.ix_(order, order)]) == pytest.approx(pi[order], rel=1e-13)
 
 
-@pytest.mark.parametrize("n", [1, 2, 63, 100])
-def test_a_stack_of_chains_gives_what_each_gives_alone(n):
+@pytest.mark.parametrize(
+    ("n", "shape"),
+    [(1, (4, 6)), (2, (4, 6)), (24, (4, 6)), (25, (4, 6)), (33, (66,)), (63, (3, 2)), (201, (2,))],
+)
+def test_a_stack_of_chains_gives_what_each_gives_alone(n, shape):
     rng = np.random.default_rng(n)
-    stack = np.stack([random_chain(rng, n, 0.5) for _ in range(24)]).reshape(4, 6, n, n)
+    stack = np.stack([random_chain(rng, n, 0.5) for _ in range(np.prod(shape))])
+    stack = stack.reshape(*shape, n, n)
+    stack.flags.writeable = False
     pi = stationary_distribution(stack)
-    assert pi.shape == (4, 6, n)
-    for index in np.ndindex(4, 6):
+    assert pi.shape == (*shape, n)
+    for index in np.ndindex(shape):
         assert pi[index] == pytest.approx(stationary_distribution(stack[index]), rel=1e-13)
+
+
+@pytest.mark.parametrize("count", [1, 14, 65])  # slices of one chain are no special case
+@pytest.mark.parametrize("n", [3, 24, 30])
+def test_a_stack_is_left_as_it_was(n, count):
+    stack = np.stack([random_chain(np.random.default_rng(n), n)] * count)
+    before = stack.copy()
+    stationary_distribution(stack)
+    assert np.array_equal(stack, before)
+
+
+@pytest.mark.parametrize("sizes", [[5, 5], [15, 1, 11]])
+def test_a_stack_of_nearly_decomposable_chains_is_exact(sizes):
+    rng = np.random.default_rng(9)
+    stack = np.stack([nearly_decomposable(rng, sizes, flow) for flow in (1e-8, 1e-17)])
+    for P, pi in zip(stack, stationary_distribution(stack), strict=True):
+        assert relative_error(pi, exact_stationary(P)) <= TOLERANCE
 
 
 def test_a_stack_may_hold_chains_with_transient_states_and_tiny_flows():

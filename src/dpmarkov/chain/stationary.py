@@ -38,7 +38,9 @@ __all__ = ["eliminate", "stationary_distribution"]
 
 _LEAF = 8  # states below which plain Python beats a BLAS call
 _BATCH_BYTES = 1 << 19  # a slice of a batch that stays in a core's cache
-_BATCHED_STATES = 96  # above this, one chain alone fills the BLAS calls
+_TINY_STATES = 24  # up to here elementwise steps over the batch are faster than panels
+_PANEL, _BATCHED_CHAINS = 8, 64
+_BATCHED_STATES = 200  # above this, one chain alone fills the BLAS calls
 _SAFE = 1e-290  # smaller pivots or results may have lost digits to underflow
 
 
@@ -172,17 +174,50 @@ def _stationary_by_class(P: Floats) -> Floats:
 
 
 def _stationary_batch(chains: Floats) -> Floats:
-    """Run GTH over many small chains at once, the batch along the last axis."""
+    """Run GTH over many small chains at once, on copies of some of them at a time."""
     count, n = chains.shape[:2]
     pi = np.empty((count, n))
-    step = max(1, _BATCH_BYTES // (8 * n * n))
+    step = max(1, _BATCH_BYTES // (8 * n * n)) if n <= _TINY_STATES else _BATCHED_CHAINS
     for start in range(0, count, step):
-        part = slice(start, start + step)
+        part = chains[start : start + step]
         with np.errstate(all="ignore"):
-            pi[part] = _gth(np.ascontiguousarray(np.moveaxis(chains[part], 0, -1))).T
+            if n <= _TINY_STATES:
+                solved = _gth(np.array(np.moveaxis(part, 0, -1), order="C")).T
+            else:
+                solved = _gth_by_panels(np.array(part, order="C"))
+        pi[start : start + step] = solved
     doubtful = np.flatnonzero(~(pi > _SAFE).all(axis=1))
     pi[doubtful] = _stationary_each(chains[doubtful], doubtful)
     return pi
+
+
+def _gth_by_panels(A: Floats) -> Floats:
+    """Run GTH in place on an array of shape (batch, n, n); return pi of shape (batch, n).
+
+    States go in panels. Each one's row and column are brought up to date within the panel only,
+    and one product of the panel's columns and rows updates all that is left.
+    """
+    n = A.shape[1]
+    panels = []
+    for high in range(n, 1, -_PANEL):
+        low = max(high - _PANEL, 1)
+        columns = np.ascontiguousarray(A[:, :low, low:high].swapaxes(1, 2))
+        for k in range(high - 1, low - 1, -1):
+            row, within = A[:, k, :k], A[:, low:k, k]
+            pivot = row.sum(axis=1)[:, None]
+            within /= pivot
+            columns[:, k - low] /= pivot
+            A[:, low:k, :k] += within[:, :, None] * row[:, None]
+            columns[:, : k - low] += row[:, low:, None] * columns[:, None, k - low]
+        A[:, :low, :low] += columns.swapaxes(1, 2) @ A[:, low:high, :low]
+        panels.append((low, high, columns))
+    pi = np.zeros(A.shape[:2])
+    pi[:, 0] = 1
+    for low, high, columns in reversed(panels):
+        pi[:, low:high] = (columns @ pi[:, :low, None])[:, :, 0]
+        for k in range(low + 1, high):
+            pi[:, k] += (pi[:, low:k] * A[:, low:k, k]).sum(axis=1)
+    return np.asarray(pi / pi.sum(axis=1, keepdims=True))
 
 
 def _stationary_each(chains: Floats, names: NDArray[np.intp] | None = None) -> Floats:

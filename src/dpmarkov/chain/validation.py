@@ -197,8 +197,10 @@ def _with_unit_rows(P: Any, labels: Sequence[Hashable]) -> Any:
     worst = int(np.argmax(off))
     if off[worst] > ROW_SUM_TOLERANCE:
         way_out = "make it stay, P[i, i] = 1, or leave it out" if sums[worst] == 0 else ""
+        # A sum of counts may be sensitive, and messages travel.
+        total = f"{sums[worst]:.12g}" if sums[worst] < 2 else "2 or more, as rows of counts do,"
         raise DpmarkovError(
-            f"row {labels[worst]!r} sums to {sums[worst]:.12g} and must sum to 1 within "
+            f"row {labels[worst]!r} sums to {total} and must sum to 1 within "
             f"{ROW_SUM_TOLERANCE:g}: {way_out or 'divide each row by its sum, if that is meant'}"
         )
     divide = np.where(off > _ROUNDING * max(P.shape[0], 1), sums, 1.0)

@@ -5,18 +5,22 @@ towards that of the Gaussian mechanism, because the calibrated rate grows like `
 section 1): a prior well above the cells is within a few percent of the limit, and its only price
 is digits, of which the certified sampler has plenty. Without debiasing a prior draws rows
 towards uniform: there the sum of noise and bias at the public size decides.
+
+The paper has no prior; there an asserted floor gives every cell its mass.
 """
 
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from dpmarkov import privacy
+from dpmarkov.errors import DpmarkovError
 from dpmarkov.mechanisms.dirichlet import LARGEST_PRIOR
 from dpmarkov.privacy.profiles import Unit, checked
 from dpmarkov.states import StateSpace
 
-__all__ = ["choose_prior"]
+__all__ = ["choose_prior", "floor_masses"]
 
 # Ten times the mean cell; where the size is private, a thousand times what is needed at least.
 _ABOVE_MEAN = 10.0
@@ -78,6 +82,39 @@ def choose_prior(
         n = space.n_cells / space.shape[0]
         wanted = float(candidates[np.argmin(_row_error(candidates, rates, mean, n))])
     return min(wanted, LARGEST_PRIOR)
+
+
+def floor_masses(
+    eta: float, row_totals: npt.NDArray[np.int64] | npt.NDArray[np.float64], space: StateSpace
+) -> npt.NDArray[np.float64]:
+    """Give what each cell of a row must count at least, under an asserted floor (the paper's eta).
+
+    Parameters
+    ----------
+    eta : float
+        The share of its row that every feasible transition is asserted to have.
+    row_totals : array of int or float
+        Transitions that leave each origin; public.
+    space : StateSpace
+        The declared states.
+
+    Returns
+    -------
+    array of float
+        The masses, whole numbers.
+
+    Examples
+    --------
+    >>> floor_masses(0.1, np.array([95, 200]), StateSpace(["a", "b"]))
+    array([10., 20.])
+    """
+    largest = 1 / int(space.row_sizes.max())
+    if not 0 < eta <= largest:
+        raise DpmarkovError(
+            f"assume_floor must be above 0 and at most 1/n = {largest:g}, the share of each of n "
+            f"destinations in an even row, not {eta:g}"
+        )
+    return np.asarray(np.ceil(eta * row_totals * (1 - 1e-15)))
 
 
 def _row_error(m: np.ndarray, rate: np.ndarray, mean: float, n: float) -> np.ndarray:

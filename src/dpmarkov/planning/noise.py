@@ -23,7 +23,7 @@ import numpy.typing as npt
 from dpmarkov import privacy
 from dpmarkov.errors import DpmarkovError
 from dpmarkov.mechanisms.dirichlet import exact_prior, exact_rate
-from dpmarkov.mechanisms.prior import choose_prior
+from dpmarkov.mechanisms.prior import choose_prior, floor_masses
 from dpmarkov.noise import Dirichlet, Gaussian, Geometric, Mechanism, Noise
 from dpmarkov.privacy.profiles import Unit, check_unit
 
@@ -225,13 +225,7 @@ def _floor_mass(shape: Shape, unit: Unit, eta: float) -> float:
             "assume_floor goes with unit='destination' and row totals that are given, not with "
             f"unit={unit!r}: a share is a mass only where totals are public"
         )
-    largest = 1 / int(shape.space.row_sizes.max())
-    if not 0 < eta <= largest:
-        raise DpmarkovError(
-            f"assume_floor must be above 0 and at most 1/n = {largest:g}, the share of each of n "
-            f"destinations in an even row, not {eta:g}"
-        )
-    return float(max(np.ceil(eta * shape.row_totals.min() * (1 - 1e-15)), 1.0))
+    return float(max(floor_masses(eta, shape.row_totals, shape.space).min(), 1.0))
 
 
 def advice(
