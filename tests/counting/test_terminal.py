@@ -99,7 +99,7 @@ def test_long_counting_shows_progress_on_a_terminal_and_takes_it_away(tmp_path: 
         assert process.stdout.read() == b"counted\n"
         assert process.wait(60) == 0
     os.close(leader)
-    assert re.search(rb"counting \d+%", shown)
+    assert re.search(rb"counting, \d+ s", shown)
     assert shown.endswith(b"\r\x1b[2K")
 
 
@@ -120,7 +120,7 @@ def test_progress_is_told_as_the_engine_tells_it(
     monkeypatch.setattr(watching, "_BETWEEN", 0.0)
     watching._show(outcome, Connection())  # type: ignore[arg-type]
     erased = "\r\x1b[2K"
-    lines = ["counting ...", "counting 12%", "counting 100%"]
+    lines = ["counting, 0 s", "counting, 0 s, 12%", "counting, 0 s, 100%"]
     assert capsys.readouterr() == ("", "".join(erased + line for line in [*lines, ""]))
 
 

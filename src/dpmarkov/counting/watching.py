@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from threading import Event, Thread
+from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -70,13 +71,15 @@ def watched(query: Callable[[], T], connection: duckdb.DuckDBPyConnection) -> T:
 
 
 def _show(running: Future[T], connection: duckdb.DuckDBPyConnection) -> None:
-    """Show how far a query is, if it takes long, and leave no trace of that."""
+    """Show how long and how far a query is, if it takes long, and leave no trace of that."""
+    begun = monotonic()
     wait([running], timeout=_PATIENCE)
     try:
         while not running.done():
-            percent = connection.query_progress()  # below 0 if it cannot be told
-            print(f"{_ERASED}counting {f'{percent:.0f}%' if percent >= 0 else '...'}",
-                  end="", file=sys.stderr, flush=True)  # fmt: skip
+            percent = connection.query_progress()  # not above 0 where it cannot be told
+            far = f", {percent:.0f}%" if percent > 0 else ""
+            line = f"{_ERASED}counting, {monotonic() - begun:.0f} s{far}"
+            print(line, end="", file=sys.stderr, flush=True)
             wait([running], timeout=_BETWEEN)
     finally:
         print(_ERASED, end="", file=sys.stderr, flush=True)
