@@ -211,6 +211,34 @@ def test_advice_is_to_take_geometric_noise_for_single_events(unit):
         assert line is None or ("'geometric'" in line and "\n" not in line)
 
 
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+@pytest.mark.parametrize("mean", [2, 20, 2000])
+@pytest.mark.parametrize("uneven", [0.0, 1.5])
+def test_advice_is_what_simulation_says(epsilon, mean, uneven):
+    rng = np.random.default_rng(7)
+    cells = rng.lognormal(0, uneven, 100)
+    truth = Truth(dpm.StateSpace(range(10)), np.maximum(np.rint(cells / cells.mean() * mean), 1))
+    shape = public_shape(truth.space, unit="transition", row_totals=truth.totals)
+    target = {"epsilon": epsilon, "delta": 1e-6}
+    errors = {}
+    for name, chosen in (("geometric", {}), ("gaussian", {}), ("dirichlet", {}),
+                         ("dirichlet", {"debias": False})):  # fmt: skip
+        setting = calibrated(name, shape, unit="transition", **target, **chosen)
+        mine = simulated_errors(setting, truth, draws=60, rng=rng)["row_tv"]
+        errors.setdefault(name, mine)
+        if advice(setting, mean_cell=mean, **target):  # always geometric at this delta
+            # The gap is at least four standard deviations of the difference of the means.
+            gap = mine.mean() - errors["geometric"].mean()
+            assert gap > 4 * np.hypot(mine.std(), errors["geometric"].std()) / 60**0.5
+
+
+def test_advice_is_silent_where_noise_drowns_the_counts():
+    setting = calibrated("gaussian", public_shape([20] * 10, unit="transition"),
+                         unit="transition", epsilon=0.1, delta=1e-6)  # fmt: skip
+    assert advice(setting, epsilon=0.1, delta=1e-6, mean_cell=2) is None
+    assert advice(setting, epsilon=0.1, delta=1e-6, mean_cell=20)
+
+
 def test_no_advice_where_nothing_is_clearly_better():
     setting = calibrated("gaussian", public_shape([5000] * 5, unit="destination"),
                          unit="destination", epsilon=0.01, delta=0.3)  # fmt: skip

@@ -22,8 +22,8 @@ def collected(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     """Note the physical plan of everything that is brought to the driver, and its rows."""
     notes: list[tuple[str, int]] = []
 
-    def noting(frame: nw.LazyFrame[Any], connection: None) -> pa.Table:
-        table = engines.fetched(frame, connection)
+    def noting(frame: nw.LazyFrame[Any]) -> pa.Table:
+        table = engines.fetched(frame)
         plan = frame.to_native()._jdf.queryExecution().executedPlan().toString()
         notes.append((plan, table.num_rows))
         return table

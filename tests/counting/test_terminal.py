@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 
+import duckdb
 import pytest
 
+from dpmarkov.counting import watching
 from dpmarkov.counting.engines import plain_errors
 
 # Counts a cross join that would take hours, unless it is told how many rows to make.
@@ -23,13 +27,19 @@ from dpmarkov.counting import count_transitions, files
 rows = int(sys.argv[1])
 query = f"SELECT a.range % 2 AS o, b.range % 2 AS d FROM range({rows}) a, range({rows}) b"
 def read(connection, *_, **__):
-    ((shows,),) = connection.execute("SELECT current_setting('enable_progress_bar')").fetchall()
-    if shows:
-        connection.execute("SET progress_bar_time = 1")  # milliseconds; would also enable it
     print("counting", flush=True)
     return connection.sql(query)
 files._parquet = read
 count_transitions(sys.argv[2], origin="o", destination="d", states=[0, 1])
+print("counted", flush=True)
+"""
+
+WATCHED = """
+import sys
+from dpmarkov.counting import count_transitions, watching
+watching._PATIENCE = watching._BETWEEN = 0.001
+count_transitions(sys.argv[1], origin="o", destination="d", states=[0, 1])
+print("counted", flush=True)
 """
 
 
@@ -75,23 +85,50 @@ def test_a_query_that_duckdb_calls_interrupted_is_a_keyboard_interrupt() -> None
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-def test_long_counting_shows_progress_on_a_terminal(tmp_path: Path) -> None:
+def test_long_counting_shows_progress_on_a_terminal_and_takes_it_away(tmp_path: Path) -> None:
+    rows = "SELECT range % 2 AS o, range % 3 % 2 AS d FROM range(10_000_000)"
+    duckdb.execute(f"COPY ({rows}) TO '{tmp_path / 'long.parquet'}'")
     leader, follower = pty.openpty()
-    with start(tmp_path, 5_000, stdout=follower, stderr=follower) as process:
+    command = [sys.executable, "-c", WATCHED, str(tmp_path / "long.parquet")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=follower) as process:
         os.close(follower)
         shown = b""
         while chunk := _read(leader):
             shown += chunk
+        assert process.stdout is not None
+        assert process.stdout.read() == b"counted\n"
         assert process.wait(60) == 0
     os.close(leader)
-    assert b"%" in shown
+    assert re.search(rb"counting, \d+ s", shown)
+    assert shown.endswith(b"\r\x1b[2K")
+
+
+def test_progress_is_told_as_the_engine_tells_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = iter([-1.0, 12.4, 99.6])
+    outcome: Future[str] = Future()
+
+    class Connection:
+        def query_progress(self) -> float:
+            percent = next(told)
+            if percent > 99:
+                outcome.set_result("done")
+            return percent
+
+    monkeypatch.setattr(watching, "_PATIENCE", 0.0)
+    monkeypatch.setattr(watching, "_BETWEEN", 0.0)
+    watching._show(outcome, Connection())  # type: ignore[arg-type]
+    erased = "\r\x1b[2K"
+    lines = ["counting, 0 s", "counting, 0 s, 12%", "counting, 0 s, 100%"]
+    assert capsys.readouterr() == ("", "".join(erased + line for line in [*lines, ""]))
 
 
 def test_nothing_is_shown_where_nobody_watches(tmp_path: Path) -> None:
     with start(tmp_path, 5_000, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         printed, errors = process.communicate(timeout=60)
     assert process.returncode == 0
-    assert printed == b"counting\n"
+    assert printed == b"counting\ncounted\n"
     assert errors == b""
 
 

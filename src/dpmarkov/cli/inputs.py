@@ -22,7 +22,6 @@ __all__ = ["counted", "declared_space", "merged", "public_numbers"]
 
 _FROM_DATA = "from-data"
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)")
-_WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
 _GAP = re.compile(r"(\d+(?:\.\d+)?)(s|min|h|d)?")
 _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
 _KINDS = (
@@ -262,16 +261,13 @@ def _labels(given: str, declared: Declared) -> Any:
 
 
 def _listed(given: str) -> range | list[Any]:
+    from dpmarkov.counting.declared import labels_of_text
+
     bounds = _RANGE.fullmatch(given)
     if bounds:
         first, last = map(int, bounds.groups())
         return range(first, last + 1)
-    return _typed([part.strip() for part in given.split(",") if part.strip()])
-
-
-def _typed(values: list[str]) -> list[Any]:
-    """Read labels as integers when all are written as such, as the files of labels are read."""
-    return [int(x) for x in values] if all(_WHOLE.fullmatch(x) for x in values) else values
+    return labels_of_text([part.strip() for part in given.split(",") if part.strip()])
 
 
 def _without(labels: Sequence[Any], left_out: str) -> list[Any]:
@@ -286,6 +282,8 @@ def _without(labels: Sequence[Any], left_out: str) -> list[Any]:
 
 def _of_table(path: Path, declared: Declared) -> list[Any]:
     """Take a column of a CSV file, of those lines that fulfil the conditions."""
+    from dpmarkov.counting.declared import labels_of_text
+
     header, rows = _table(path)
     column = _position(declared.state_column or header[0], header, path)
     for condition in declared.state_where or ():
@@ -296,7 +294,7 @@ def _of_table(path: Path, declared: Declared) -> list[Any]:
         rows = [row for row in rows if row[where] == value]
     if not rows:
         raise DpmarkovError(f"no line of {path} fulfils {' and '.join(declared.state_where or ())}")
-    return _typed(list(dict.fromkeys(row[column] for row in rows)))
+    return labels_of_text(list(dict.fromkeys(row[column] for row in rows)))
 
 
 def _position(name: str, header: list[str], path: Path) -> int:

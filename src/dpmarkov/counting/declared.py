@@ -21,7 +21,7 @@ from dpmarkov.counting.engines import plain_errors
 from dpmarkov.errors import DpmarkovError
 from dpmarkov.states import Label, StateSpace
 
-__all__ = ["FROM_DATA", "declared_space", "label_role"]
+__all__ = ["FROM_DATA", "declared_space", "label_role", "labels_of_text"]
 
 FROM_DATA = "from-data"
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
@@ -108,9 +108,12 @@ def _labels_of_file(path: Path) -> list[Label]:
             f"file {fspath(path)!r} has {len(columns)} columns; states are read from a file of one"
         )
     (labels,) = columns
-    if path.suffix.lower() in _TEXT and all(map(_WHOLE.fullmatch, labels)):
-        return [int(label) for label in labels]
-    return labels
+    return labels_of_text(labels) if path.suffix.lower() in _TEXT else labels
+
+
+def labels_of_text(written: list[str]) -> list[Any]:
+    """Read labels as integers where all are written as such, and as text otherwise."""
+    return [int(x) for x in written] if all(map(_WHOLE.fullmatch, written)) else written
 
 
 def _columns_of_file(path: Path) -> list[list[Any]]:

@@ -12,7 +12,6 @@ is whole-number arithmetic, which is the same on all.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from hashlib import sha256
 from typing import Any, cast
@@ -199,31 +198,8 @@ def on_one_clock(frame: nw.LazyFrame[Any], time: str) -> nw.LazyFrame[Any]:
 # -- results and failures ------------------------------------------------------------------
 
 
-def fetched(frame: nw.LazyFrame[Any], connection: Any = None) -> pa.Table:
-    """Run the query where the data are and bring its (small) result here.
-
-    Parameters
-    ----------
-    frame : LazyFrame
-        The query.
-    connection : duckdb.DuckDBPyConnection, optional
-        Where the query runs, if that is known. It then runs in a thread of its own, which Ctrl-C
-        stops: DuckDB, when it notices by itself, waits for tasks that may take hours.
-    """
-    if connection is None:
-        return _collected(frame)
-    with ThreadPoolExecutor(1) as thread:
-        running = thread.submit(_collected, frame)
-        try:
-            return running.result()
-        except KeyboardInterrupt:
-            while not running.done():  # once is not enough if the query has not begun
-                connection.interrupt()
-                wait([running], timeout=0.05)
-            raise
-
-
-def _collected(frame: nw.LazyFrame[Any]) -> pa.Table:
+def fetched(frame: nw.LazyFrame[Any]) -> pa.Table:
+    """Run the query where the data are and bring its (small) result here."""
     with plain_errors():
         if engine_of(frame) == "polars":
             return frame.collect("polars", engine="streaming").to_arrow()

@@ -6,12 +6,11 @@ parsed only where the declared states are integers. A value that does not parse 
 and falls under the policy; a line that does not parse is counted among the rejected.
 
 The connection is our own: its memory is limited, what does not fit goes to a temporary folder
-that is removed in any case, and it shows progress when somebody is watching on a terminal.
+that is removed in any case.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpmarkov.counting.engines import plain_errors
 from dpmarkov.counting.roles import Column, check_distinct, check_present
+from dpmarkov.counting.watching import is_watched
 from dpmarkov.errors import DpmarkovError
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ def embedded() -> Iterator[duckdb.DuckDBPyConnection]:
             }
         )
         try:
-            watched = sys.stdout.isatty()  # which is where DuckDB draws its progress
-            connection.execute(f"SET enable_progress_bar = {str(watched).lower()}")
+            connection.execute(f"SET enable_progress_bar = {str(is_watched()).lower()}")
+            connection.execute("SET enable_progress_bar_print = false")  # `watching` does that
             yield connection
         finally:
             connection.close()

@@ -25,6 +25,7 @@ from dpmarkov.counting.databases import queried
 from dpmarkov.counting.engines import engine_of, fetched, plain_errors
 from dpmarkov.counting.files import embedded, from_files, rejected_lines
 from dpmarkov.counting.roles import Column, check_present, prepared
+from dpmarkov.counting.watching import watched
 from dpmarkov.errors import DpmarkovError
 
 if TYPE_CHECKING:
@@ -52,8 +53,10 @@ class Source:
     rejected: Callable[[], int]
 
     def fetched(self, query: nw.LazyFrame[Any]) -> pa.Table:
-        """Run a query over the frame, which Ctrl-C stops at once."""
-        return fetched(query, self.connection)
+        """Run a query over the frame, watched where that is possible."""
+        if self.connection is None:
+            return fetched(query)
+        return watched(lambda: fetched(query), self.connection)
 
 
 @contextmanager

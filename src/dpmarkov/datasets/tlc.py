@@ -93,10 +93,9 @@ def nyc_tlc(
             taxi.trips, origin="origin", destination="destination", states=taxi.space
         )
     """
-    import narwhals as nw
-
-    from dpmarkov.counting.engines import fetched, plain_errors
+    from dpmarkov.counting.engines import plain_errors
     from dpmarkov.counting.files import embedded, from_files
+    from dpmarkov.counting.watching import watched
 
     files, kept = _parquet_files(path), _island_zones(Path(zones).expanduser())
     with embedded() as connection:
@@ -104,8 +103,8 @@ def nyc_tlc(
         columns, inside = _columns(records.columns), ", ".join(map(str, kept))
         with plain_errors("reading trip records"):
             within = f"{_ORIGIN} IN ({inside}) AND {_DESTINATION} IN ({inside})"
-            trips = nw.from_native(records.filter(within).project(columns))
-            table = fetched(trips, connection)
+            trips = records.filter(within).project(columns)
+            table = watched(trips.to_arrow_table, connection)
     return TaxiTrips(table, kept)
 
 

@@ -38,6 +38,10 @@ MECHANISMS: tuple[Mechanism, ...] = ("dirichlet", "geometric", "gaussian")
 
 # A smaller standard deviation than this fraction is worth a word.
 _CLEARLY = 0.85
+# Noise of so many times the counts drowns them.
+_DROWNED = 3.0
+# Counts of fewer times the noise are drawn to a prior that stays in the rows.
+_DRAWN = 1.5
 
 
 @dataclass(frozen=True)
@@ -233,6 +237,9 @@ def advice(
 ) -> str | None:
     """Say in one line when another mechanism is predicted to be clearly more accurate.
 
+    Where noise drowns the counts, rows are what the floor makes of them, whichever the mechanism;
+    where a prior stays in them, it may serve better than less noise would. Nothing is said there.
+
     Parameters
     ----------
     setting : Setting
@@ -245,7 +252,7 @@ def advice(
     Returns
     -------
     str or None
-        None if no other is better by more than 15%.
+        None if no other is better by more than 15%, or nobody can tell.
 
     Examples
     --------
@@ -259,9 +266,14 @@ def advice(
         law.calibrated(setting.unit, epsilon=epsilon, delta=delta)
         for law in (laws if delta > 0 else laws[:1])
     ]
+    biased = setting.as_drawn and setting.prior > 0
     best = min(others, key=lambda law: law.variance)
     theirs = best.variance**0.5
     if best.mechanism == setting.law.mechanism or theirs > _CLEARLY * mine:
+        return None
+    if mean_cell is not None and (
+        theirs > _DROWNED * mean_cell or (biased and _DRAWN * mine > mean_cell)
+    ):
         return None
     return (
         f"mechanism={best.mechanism!r} is predicted to be {mine / theirs:.1f} times as accurate "
