@@ -1,4 +1,4 @@
-"""Run every study one after the other, and write the page that shows them all."""
+"""Run every study one after the other, or list them (--list)."""
 
 from __future__ import annotations
 
@@ -9,19 +9,16 @@ from studies import NAMES
 from studies.report import Options, main
 
 
-def run_all() -> int:
-    """Run the studies named by NAMES; the status is 1 if one of them failed."""
-    if "--list" in sys.argv[1:]:
-        for name in NAMES:
-            print(f"python -m studies.{name:18} {_headline(name)}")
+def run(arguments: list[str]) -> int:
+    """Run all studies with the same options; the status is 1 if one of them failed."""
+    modules = [import_module(f"studies.{name}") for name in NAMES]
+    if "--list" in arguments:
+        for module in modules:
+            print(f"python -m {module.__name__:27} {(module.__doc__ or '').splitlines()[0]}")
         return 0
-    return max(main(import_module(f"studies.{name}").study) for name in NAMES)
-
-
-def _headline(name: str) -> str:
-    return (import_module(f"studies.{name}").__doc__ or "").splitlines()[0]
+    options = Options.parsed("studies", __doc__ or "", arguments)
+    return max([main(module.study, options) for module in modules])
 
 
 if __name__ == "__main__":
-    Options.parsed("studies", __doc__ or "", "--list")
-    sys.exit(run_all())
+    sys.exit(run(sys.argv[1:]))

@@ -125,7 +125,7 @@ def _layers(curve: Curve, across: alt.X, up: alt.Y) -> list[alt.Chart]:
         layers.append(
             alt.Chart(bars).mark_rule(color=curve.colour).encode(across, up, alt.Y2("y2:Q"))
         )
-    if curve.name:
+    if curve.name and rows:
         label = alt.Chart(values([rows[curve.at]])).mark_text(
             text=curve.name.split("\n"), align=curve.align, dx=curve.dx, dy=curve.dy,
             color=curve.colour, baseline="middle", lineHeight=16,

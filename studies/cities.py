@@ -63,12 +63,17 @@ class Trips:
     def most_zones(self, epsilon: float) -> int:
         """Find the most zones, merged if need be, at which the recipe promises an epsilon."""
         everything = self.counts.space.shape[0]
-        for zones in range(everything, 2, -1) if self.adjacency is not None else [everything]:
+        if self.adjacency is None:
+            return everything
+        for zones in range(everything, 2, -1):
             recipe = Recipe(self.merged(zones).to_dense())
             found = recipe.epsilon(1.0) if recipe.no_gaps else None
             if found is not None and found <= epsilon:
                 return zones
-        return everything
+        raise dpm.DpmarkovError(
+            f"merging reaches epsilon = {epsilon:g} by the paper's recipe at no number of zones: "
+            f"there are too few trips in {self.name}; give the trips of more days"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,12 +91,7 @@ class Recipe:
     @property
     def no_gaps(self) -> bool:
         """Whether every pair was travelled, so that nothing had to be taken for infeasible."""
-        return bool((self.table > 0).sum() == self.table.size or self._only_diagonal_gaps)
-
-    @property
-    def _only_diagonal_gaps(self) -> bool:
-        off = ~np.eye(len(self.table), dtype=bool)
-        return bool((self.table[off] > 0).all() and not self.table.diagonal().any())
+        return bool((self.table > 0).all())
 
     @cached_property
     def least(self) -> Floats:
@@ -129,9 +129,11 @@ class Recipe:
 
     def epsilon(self, t: float) -> float | None:
         """Give Theorem 3's epsilon, the largest over rows; none where an assumption fails."""
+        if not self.table.any(axis=1).all():
+            return None
         try:
             return max(paper.epsilon(**row) for row in self._theorem_1(t))
-        except (dpm.DpmarkovError, ZeroDivisionError, ValueError):
+        except dpm.DpmarkovError:
             return None
 
     def delta(self, t: float) -> float:

@@ -17,7 +17,7 @@ import dpmarkov as dpm
 from dpmarkov.privacy import paper
 from studies.charts import BLUE, GREEN, PURPLE, RED, Curve, curves
 from studies.noise import dirichlet_rows, in_parallel
-from studies.report import Options, Result, Table, figure, main
+from studies.report import Options, Result, Table, figure, interval, main
 
 if TYPE_CHECKING:
     import altair as alt
@@ -198,15 +198,11 @@ def hockey_stick(setting: Promise, least: int, draws: int) -> dpm.planning.Estim
 
 def _fifth_table(found: list[dict[str, Any]]) -> Table:
     rows = [
-        (str(x["states"]), figure(x["printed"]), _shown(x["simulated"]), figure(x["sound"]))
+        (str(x["states"]), figure(x["printed"]), interval(x["simulated"]), figure(x["sound"]))
         for x in found
     ]
     headers = ("states", "paper: bound sqrt(2L)", "replicated: E|tau - tau~|", "sound bound")
     return Table("Theorem 5 on identical rows, N = 100,000, k = 1.5 / eta", headers, rows)
-
-
-def _shown(estimate: dpm.planning.Estimate) -> str:
-    return f"{figure(estimate.mean)} ±{figure(estimate.high - estimate.mean, 1)}"
 
 
 def _recipe_table(found: list[dict[str, Any]], hidden: dict[str, Any]) -> Table:
@@ -245,7 +241,7 @@ def _floor_table(found: dict[str, Any]) -> Table:
 
 
 def _seen(estimate: dpm.planning.Estimate) -> str:
-    return _shown(estimate) if estimate.mean else "not seen"
+    return interval(estimate) if estimate.mean else "not seen"
 
 
 def _notes(hidden: dict[str, Any], floor: list[dict[str, Any]]) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ import dpmarkov as dpm
 from studies.charts import BLUE, GREEN, GREY, PURPLE, RED, values
 from studies.cities import Recipe, Trips, city_trips
 from studies.noise import stationary_errors
-from studies.report import Options, Result, Table, figure, main, progress
+from studies.report import Options, Result, Table, figure, interval, main, progress
 
 if TYPE_CHECKING:
     import altair as alt
@@ -91,7 +91,9 @@ def largest_multiple(recipe: Recipe) -> float:
     def excess(t: float) -> float:
         return (recipe.epsilon(t) or np.inf) - EPSILON
 
-    return 1.0 if excess(1.0) > 0 else float(brentq(excess, 1.0, 50.0, xtol=1e-6))
+    if excess(1.0) > 0:
+        return 1.0
+    return float(brentq(excess, 1.0, 50.0, xtol=1e-9)) - 1e-8  # on the safe side of the root
 
 
 def calibrations(recipe: Recipe, t: float) -> dict[str, Floats]:
@@ -164,7 +166,7 @@ def closed_forms(
 def _paper_table(found: dict[str, Any]) -> Table:
     theirs = found["tv"][THEIRS].mean
     rows = [
-        (name, "0.017" if name == THEIRS else "-", _shown(tv), figure(found["exact"][name]),
+        (name, "0.017" if name == THEIRS else "-", interval(tv), figure(found["exact"][name]),
          f"{theirs / tv.mean:.1f}")
         for name, tv in found["tv"].items()
     ]  # fmt: skip
@@ -178,7 +180,7 @@ def _paper_table(found: dict[str, Any]) -> Table:
 
 def _below_table(found: list[dict[str, Any]]) -> Table:
     rows = [
-        (f"{each['epsilon']:g}", name, "no answer", _shown(tv), figure(each["exact"][name]))
+        (f"{each['epsilon']:g}", name, "no answer", interval(tv), figure(each["exact"][name]))
         for each in found
         for name, tv in each["tv"].items()
     ]
@@ -187,10 +189,6 @@ def _below_table(found: list[dict[str, Any]]) -> Table:
         ("epsilon", "noise", "paper", "replicated", "exact, first order"),
         rows,
     )
-
-
-def _shown(estimate: Estimate) -> str:
-    return f"{figure(estimate.mean)} ±{figure(estimate.high - estimate.mean, 1)}"
 
 
 def _notes(found: dict[str, Any], below: list[dict[str, Any]]) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ import dpmarkov as dpm
 from dpmarkov.privacy import paper
 from studies.charts import BLUE, GREY, RED, Curve, curves
 from studies.noise import dirichlet_rows
-from studies.report import Options, Result, Table, figure, main
+from studies.report import Options, Result, Table, figure, interval, main
 
 if TYPE_CHECKING:
     import altair as alt
@@ -174,7 +174,7 @@ def _anchors_table(found: dict[str, float], curves: dict[str, Any]) -> Table:
     ]  # fmt: skip
     for name, each in ((first, first_curve), (second, second_curve)):
         rows.append(
-            row(f"KL at k = 20.6, {name}", "0.103", _shown(each["simulated"][0]),
+            row(f"KL at k = 20.6, {name}", "0.103", interval(each["simulated"][0], 4),
                 figure(each["theorem 2"][0], 4) + " (Theorem 2)")
         )  # fmt: skip
     bound, at_eta = _bound(K[:1], size=N)[0], _bound(K[:1], floor=ETA)[0]
@@ -187,10 +187,6 @@ def _anchors_table(found: dict[str, float], curves: dict[str, Any]) -> Table:
 def _delta(found: dict[str, float], which: str) -> str:
     value, samples = found[f"simulated delta{which}"], found["samples"]
     return f"{figure(value)} ±{figure(1.96 * (value * (1 - value) / samples) ** 0.5, 1)}"
-
-
-def _shown(estimate: dpm.planning.Estimate) -> str:
-    return f"{figure(estimate.mean, 4)} ±{figure(estimate.high - estimate.mean, 1)}"
 
 
 def _same_privacy_table(same: dict[str, list[dict[str, float]]]) -> Table:

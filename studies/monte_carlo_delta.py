@@ -19,7 +19,7 @@ import dpmarkov as dpm
 from dpmarkov.privacy import paper
 from studies.charts import BLUE, GREEN, RED, Curve, curves
 from studies.noise import in_parallel
-from studies.report import Options, Result, Table, figure, main
+from studies.report import Options, Result, Table, figure, interval, main
 
 if TYPE_CHECKING:
     import altair as alt
@@ -180,7 +180,7 @@ def _errors_table(each: list[dict[str, Any]]) -> Table:
         cells = [f"{M:,}", figure(PAPER[at])]
         for found in each:
             have = len(found["simulated"]) > at
-            cells.append(_shown(found["simulated"][at]) if have else "-")
+            cells.append(interval(found["simulated"][at]) if have else "-")
             cells.append(figure(found["exact"][at]))
         rows.append(tuple(cells))
     pairs = [
@@ -188,10 +188,6 @@ def _errors_table(each: list[dict[str, Any]]) -> Table:
     ]
     headers = ("samples", "paper", *(name for pair in pairs for name in pair))
     return Table("Expected relative error of the Monte Carlo estimate", headers, rows)
-
-
-def _shown(estimate: dpm.planning.Estimate) -> str:
-    return f"{figure(estimate.mean)} ±{figure(estimate.high - estimate.mean, 1)}"
 
 
 def _times_table(chosen: tuple[Setting, ...], times: list[dict[str, float]]) -> Table:

@@ -62,8 +62,8 @@ class Options:
     map: Path | None = None
 
     @classmethod
-    def parsed(cls, name: str, about: str, *flags: str) -> Self:
-        """Read the options from the command line."""
+    def parsed(cls, name: str, about: str, arguments: Sequence[str] | None = None) -> Self:
+        """Read the options from the command line, or from a list of arguments."""
         parser = argparse.ArgumentParser(prog=f"python -m {name}", description=about)
         help_of = {
             "fast": "fewer privatizations",
@@ -78,10 +78,7 @@ class Options:
         for key, words in list(help_of.items())[1:]:
             default = getattr(cls, key)
             parser.add_argument(f"--{key}", type=Path, default=default, metavar="PATH", help=words)
-        for flag in flags:
-            parser.add_argument(flag, action="store_true", help="list the studies and stop")
-        given = vars(parser.parse_args())
-        return cls(**{key: given[key] for key in ("fast", *list(help_of)[1:])})
+        return cls(**vars(parser.parse_args(arguments)))
 
 
 class Table(NamedTuple):
@@ -133,21 +130,24 @@ class Result:
         return "\n\n".join([self.title, self.asks, *map(str, self.tables), notes])
 
 
-def main(study: Callable[[Options], Result]) -> int:
+def main(study: Callable[[Options], Result], options: Options | None = None) -> int:
     """Run a study from the command line.
 
     Parameters
     ----------
     study : callable
         From options to a result.
+    options : Options, optional
+        Instead of those of the command line.
 
     Returns
     -------
     int
         The status of the process.
     """
-    name = study.__module__ if study.__module__ != "__main__" else _module_of(study)
-    options = Options.parsed(name, sys.modules[study.__module__].__doc__ or "", "--list")
+    module = sys.modules[study.__module__]
+    name = f"studies.{Path(str(module.__file__)).stem}"
+    options = options or Options.parsed(name, module.__doc__ or "")
     started = time.perf_counter()
     try:
         result = study(options)
@@ -162,10 +162,6 @@ def main(study: Callable[[Options], Result]) -> int:
     return 0
 
 
-def _module_of(study: Callable[[Options], Result]) -> str:
-    return f"studies.{Path(study.__code__.co_filename).stem}"
-
-
 # -- numbers, and patience -----------------------------------------------------------------------
 
 
@@ -177,10 +173,9 @@ def figure(value: float | None, digits: int = 3) -> str:
     return f"{rounded:,.0f}" if 10**digits <= abs(rounded) < 10**9 else f"{rounded:.{digits}g}"
 
 
-def interval(errors: Any, digits: int = 3) -> str:
-    """Write the mean of simulated values with the half-width of its 95% interval."""
-    found = dpm.planning.Estimate.of(np.asarray(errors))
-    return f"{figure(found.mean, digits)} ±{figure(found.high - found.mean, 1)}"
+def interval(estimate: dpm.planning.Estimate, digits: int = 3) -> str:
+    """Write a simulated mean with the half-width of its 95% interval."""
+    return f"{figure(estimate.mean, digits)} ±{figure(estimate.high - estimate.mean, 1)}"
 
 
 def progress(items: Iterable[T], what: str, total: int | None = None) -> Iterator[T]:

@@ -57,7 +57,7 @@ def study(options: Options) -> Result:
     ]
     merges = [merging(trips) for trips in cities if trips.adjacency is not None]
     charts: dict[str, Any] = {"taxis_tv": _tv_chart(sweeps), "taxis_zones": _zones_chart(merges)}
-    if cities[0].outlines is not None:
+    if cities[0].outlines is not None and cities[0].counts.row_totals.all():
         charts["taxis_map"] = stationary_maps(cities[0], cities[0].most_zones(3.73))
     return Result(
         name="taxis",
@@ -74,11 +74,9 @@ def study(options: Options) -> Result:
 
 def _sizes(trips: Trips) -> list[int]:
     """Take all zones where the recipe has an answer, and as many as it needs for the paper's."""
-    everything = trips.counts.space.shape[0]
+    everything, merged = trips.counts.space.shape[0], trips.most_zones(3.73)
     answered = Recipe(trips.counts.to_dense()).epsilon(1.0) is not None
-    return sorted({everything} if answered else set(), reverse=True) + sorted(
-        {trips.most_zones(3.73)} - {everything}
-    )
+    return [everything, merged] if answered and merged < everything else [merged]
 
 
 # -- what is measured ----------------------------------------------------------------------------
@@ -100,22 +98,21 @@ def sweep(trips: Trips, zones: int, multiples: Any, *, draws: int) -> dict[str, 
     ]
     return {
         "city": trips.name, "zones": zones, "trips": trips.counts.total, "draws": draws,
-        "smallest count": float(recipe.least.min()), "complete": recipe.no_gaps,
+        "smallest count": float(recipe.least.min()),
         "multiples": multiples, "epsilon": [recipe.epsilon(t) for t in multiples],
         "delta": deltas, "seconds": seconds, "predicted": predicted,
         "exact epsilon": [
             recipe.exact_epsilon(t, d) for t, d in zip(multiples, deltas, strict=True)
         ],
         "tv": [dpm.planning.Estimate.of(each) for each in errors],
-        "shown": [interval(each) for each in errors],
     }  # fmt: skip
 
 
 def merging(trips: Trips) -> dict[str, Any]:
     """Find the smallest epsilon that the recipe promises as zones are merged."""
-    found = []
-    for zones in ZONES:
-        recipe = Recipe(trips.merged(min(zones, trips.counts.space.shape[0])).to_dense())
+    found, everything = [], trips.counts.space.shape[0]
+    for zones in sorted({min(zones, everything) for zones in ZONES}, reverse=True):
+        recipe = Recipe(trips.merged(zones).to_dense())
         epsilon, exact = recipe.epsilon(1.0), None
         if epsilon is not None:
             exact = recipe.exact_epsilon(1.0, recipe.delta(1.0))
@@ -142,8 +139,9 @@ def _sweep_table(sweeps: list[dict[str, Any]]) -> Table:
             at = int(np.argmin(abs(np.asarray(found["multiples"]) - t)))
             name = f"{found['city']}, {found['zones']} zones"
             rows.append(
-                (name, f"{t:g}", "-", "-", figure(found["epsilon"][at], 4), found["shown"][at],
-                 figure(found["exact epsilon"][at]), figure(found["predicted"][at]))
+                (name, f"{t:g}", "-", "-", figure(found["epsilon"][at], 4),
+                 interval(found["tv"][at]), figure(found["exact epsilon"][at]),
+                 figure(found["predicted"][at]))
             )  # fmt: skip
     headers = (
         "city", "k / least k", "paper: epsilon", "paper: TV", "replicated: epsilon",
@@ -153,11 +151,12 @@ def _sweep_table(sweeps: list[dict[str, Any]]) -> Table:
 
 
 def _merging_table(merges: list[dict[str, Any]]) -> Table:
+    steps = [{step["zones"]: step for step in found["steps"]} for found in merges]
     rows = []
-    for place, zones in enumerate(ZONES):
-        cells = [str(zones), figure(PAPER_SMALLEST[zones], 4)]
-        for found in merges:
-            cells += _step(found["steps"][place])
+    for zones in sorted({zones for each in steps for zones in each}, reverse=True):
+        cells = [str(zones), figure(PAPER_SMALLEST.get(zones), 4)]
+        for each in steps:
+            cells += _step(each[zones]) if zones in each else ["-"] * 3
         rows.append(tuple(cells))
     names = [x["city"] for x in merges]
     headers = [
