@@ -14,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 import dpmarkov as dpm
+from dpmarkov.planning.text import Table, number
 from dpmarkov.privacy import paper
 from studies.charts import BLUE, GREEN, PURPLE, RED, Curve, curves
 from studies.noise import dirichlet_rows, in_parallel
-from studies.report import Options, Result, Table, figure, interval, main
+from studies.report import Options, Result, interval, main
 
 if TYPE_CHECKING:
     import altair as alt
@@ -33,7 +34,7 @@ def study(options: Options) -> Result:
     draws = 100 if options.fast else 1000
     fifth = [counter_example(n, draws) for n in STATES]
     recipe = [told_apart(*pair) for pair in PAIRS]
-    hidden = only_rows(300 if options.fast else 3000)
+    hidden = only_rows(300 if options.fast else 2000)
     floor = [below_the_floor(s, 20_000 if options.fast else 500_000) for s in SETTINGS]
     return Result(
         name="errata",
@@ -92,46 +93,39 @@ def recipe(counts: npt.NDArray[np.int64]) -> dict[str, Any]:
     return {"categories": int(seen.size), "k": 1.5 * N / least if least else None}
 
 
-def only_rows(
-    draws: int, *, categories: int = 10_000, least: int = 11, gamma: float = 1e-10
-) -> dict[str, Any]:
-    """Hide k and publish rows alone: with many categories a row tells its own k."""
-    ours = np.full(categories, 200)
-    ours[0] = least
-    theirs = ours + np.eye(1, categories, 0, dtype=int)[0] - np.eye(1, categories, 1, dtype=int)[0]
-    N = int(ours.sum())
+def only_rows(draws: int) -> dict[str, Any]:
+    """Hide k and publish rows alone: with many categories a row tells its own k.
+
+    The neighbours have 11 and 12 in their rarest category; of the others one has 200 and 199.
+    """
+    categories, gamma = 5000, 1e-10
+    ours, theirs = (np.array([11 + i, 200 - i, *[200] * (categories - 2)]) for i in (0, 1))
     shapes = [1.5 / counts.min() * counts for counts in (ours, theirs)]
+    claims = [
+        {"k": 1.5 * counts.sum() / counts.min(), "categories": categories,
+         "eta": counts.min() / counts.sum(), "gamma": gamma} for counts in (ours, theirs)
+    ]  # fmt: skip
+    epsilon = max(paper.epsilon(size=int(ours.sum()), **claim) for claim in claims)
     rng = np.random.default_rng(82)
-    chunks = [min(100, draws - done) for done in range(0, draws, 100)]
-    claim = max(
-        paper.epsilon(k=1.5 * N / c, size=N, categories=categories, eta=c / N, gamma=gamma)
-        for c in (least, least + 1)
-    )
-    told = [
-        np.concatenate([_evidence(dirichlet_rows(a, m, rng), *shapes) > claim for m in chunks])
-        for a in shapes
-    ]
-    says, wrongly = (float(x.mean()) for x in told)
-    margin = 4 * np.sqrt(
-        (says * (1 - says) + np.exp(2 * claim) * wrongly * (1 - wrongly) + 1e-4) / draws
-    )
-    promised = max(
-        paper.delta(k=1.5 * N / c, categories=categories, eta=c / N, gamma=gamma)
-        for c in (least, least + 1)
-    )
+    losses = [_loss(dirichlet_rows(shapes[0], 50, rng), *shapes) for _ in range(draws // 50)]
     return {
-        "categories": categories, "counts": (least, least + 1), "draws": draws, "epsilon": claim,
-        "delta": promised, "right": says, "wrong": wrongly,
-        "true delta at least": says - np.exp(claim) * wrongly, "margin": float(margin),
+        "categories": categories, "epsilon": epsilon,
+        "promised": max(paper.delta(**claim) for claim in claims),
+        "delta": _hockey_stick(np.concatenate(losses), epsilon),
     }  # fmt: skip
 
 
-def _evidence(X: Floats, a: Floats, b: Floats) -> Floats:
-    """Give the log-likelihood ratio of Dirichlet(a) against Dirichlet(b) of every row."""
+def _loss(X: Floats, a: Floats, b: Floats) -> Floats:
+    """Give the privacy loss of rows X, the log-likelihood ratio of Dirichlet(a) to Dirichlet(b)."""
     from scipy.special import gammaln
 
     constant = gammaln(a.sum()) - gammaln(b.sum()) - (gammaln(a) - gammaln(b)).sum()
     return np.asarray(constant + np.log(X) @ (a - b))
+
+
+def _hockey_stick(losses: Floats, epsilon: float) -> dpm.planning.Estimate:
+    """Average ``(1 - e^(eps - L))+``: the delta that neighbours with losses L have at epsilon."""
+    return dpm.planning.Estimate.of(np.maximum(-np.expm1(epsilon - losses), 0.0))
 
 
 # -- the condition of Theorem 1 ------------------------------------------------------------------
@@ -171,13 +165,13 @@ def below_the_floor(setting: Promise, draws: int) -> dict[str, Any]:
             "destination", rate=setting.rate, mass=least, epsilon=setting.epsilon
         )  # fmt: skip
         rows.append(
-            {"smallest": least, "exact": exact, "simulated": hockey_stick(setting, least, draws)}
+            {"smallest": least, "exact": exact, "simulated": simulated_delta(setting, least, draws)}
         )
     return {**setting._asdict(), "rows": rows}
 
 
-def hockey_stick(setting: Promise, least: int, draws: int) -> dpm.planning.Estimate:
-    """Simulate E[(1 - e^(eps - L))+], L the privacy loss of (least + 1, least, ...) as released.
+def simulated_delta(setting: Promise, least: int, draws: int) -> dpm.planning.Estimate:
+    """Simulate the delta of neighbours (least + 1, least, ...) and (least, least + 1, ...).
 
     A cell without counts is 0 for certain and positive in the neighbour: there L is infinite.
     """
@@ -189,8 +183,7 @@ def hockey_stick(setting: Promise, least: int, draws: int) -> dpm.planning.Estim
         return dpm.planning.Estimate(1.0, 1.0, 1.0)
     rng = np.random.default_rng([83, least])
     X = dirichlet_rows(ours[[0, 1]], draws, rng)  # the others cancel in the ratio
-    loss = np.log(X) @ (ours - theirs)[:2]
-    return dpm.planning.Estimate.of(np.maximum(-np.expm1(setting.epsilon - loss), 0.0))
+    return _hockey_stick(np.log(X) @ (ours - theirs)[:2], setting.epsilon)
 
 
 # -- how it is told ------------------------------------------------------------------------------
@@ -198,7 +191,7 @@ def hockey_stick(setting: Promise, least: int, draws: int) -> dpm.planning.Estim
 
 def _fifth_table(found: list[dict[str, Any]]) -> Table:
     rows = [
-        (str(x["states"]), figure(x["printed"]), interval(x["simulated"]), figure(x["sound"]))
+        (str(x["states"]), number(x["printed"]), interval(x["simulated"]), number(x["sound"]))
         for x in found
     ]
     headers = ("states", "paper: bound sqrt(2L)", "replicated: E|tau - tau~|", "sound bound")
@@ -209,18 +202,15 @@ def _recipe_table(found: list[dict[str, Any]], hidden: dict[str, Any]) -> Table:
     rows = []
     for each in found:
         said = [
-            f"{x['categories']} categories, k = {figure(x['k'])}" if x["k"] else
+            f"{x['categories']} categories, k = {number(x['k'])}" if x["k"] else
             f"no k (min C = 0), or {x['categories']} categories" for x in each["published"]
         ]  # fmt: skip
         rows.append((*map(str, each["counts"]), *said, "certain, by construction"))
-    a, b = hidden["counts"]
-    n = hidden["categories"]
+    size = f"{hidden['categories']:,} categories"
     rows.append(
-        (f"({a}, 200, 200, ...), {n:,} categories", f"({b}, 199, 200, ...), {n:,} categories",
-         "the row alone", "the row alone",
-         f"right {hidden['right']:.1%}, wrong {hidden['wrong']:.1%}: delta is at least "
-         f"{figure(hidden['true delta at least'], 2)}, promised {figure(hidden['delta'], 1)} "
-         f"at epsilon {figure(hidden['epsilon'])}")
+        (f"(11, 200, 200, ...), {size}", f"(12, 199, 200, ...), {size}", "the row alone",
+         "the row alone", f"delta = {interval(hidden['delta'])} at epsilon "
+         f"{number(hidden['epsilon'])}, promised {number(hidden['promised'], 1)}")
     )  # fmt: skip
     headers = ("database", "neighbour", "published of the one", "of the other", "told apart")
     return Table("The recipe k = 1.5 / min C on neighbouring databases", headers, rows)
@@ -228,14 +218,14 @@ def _recipe_table(found: list[dict[str, Any]], hidden: dict[str, Any]) -> Table:
 
 def _floor_table(found: dict[str, Any]) -> Table:
     rows = [
-        (str(x["smallest"]), figure(found["delta"], 2), _seen(x["simulated"]),
-         figure(x["exact"]), "broken" if x["exact"] > found["delta"] else "kept")
+        (str(x["smallest"]), number(found["delta"], 2), _seen(x["simulated"]),
+         number(x["exact"]), "broken" if x["exact"] > found["delta"] else "kept")
         for x in found["rows"]
     ]  # fmt: skip
     headers = ("smallest count", "paper: delta", "replicated", "exact", "promise")
     title = (
         f"Theorem 1 below its floor, {found['name']}: delta at epsilon = "
-        f"{figure(found['epsilon'])}, floor {figure(found['floor'])} transitions"
+        f"{number(found['epsilon'])}, floor {number(found['floor'])} transitions"
     )
     return Table(title, headers, rows)
 
@@ -299,8 +289,8 @@ def _floor_chart(found: list[dict[str, Any]]) -> alt.TopLevelMixin:
         shown += [
             Curve(f"true δ, {each['name']}", x, exact, colour, at=place,
                   dx=-12 if left else 10, dy=10 if left else -6, align="right" if left else "left"),
-            Curve(f"promised to {each['name']}: ({figure(each['epsilon'])}, "
-                  f"{figure(each['delta'], 2)})", [0, 11], [each["delta"]] * 2, colour,
+            Curve(f"promised to {each['name']}: ({number(each['epsilon'])}, "
+                  f"{number(each['delta'], 2)})", [0, 11], [each["delta"]] * 2, colour,
                   dashed=True, at=1, dx=-4, dy=-10, align="right"),
         ]  # fmt: skip
     return curves(

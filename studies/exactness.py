@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 import dpmarkov as dpm
+from dpmarkov.planning.text import Table, number
 from studies.charts import BLUE, GREEN, GREY, PURPLE, RED, values
 from studies.cities import Recipe, Trips, city_trips
 from studies.noise import stationary_errors
-from studies.report import Options, Result, Table, figure, interval, main, progress
+from studies.report import Options, Result, interval, main, progress
 
 if TYPE_CHECKING:
     import altair as alt
@@ -166,7 +167,7 @@ def closed_forms(
 def _paper_table(found: dict[str, Any]) -> Table:
     theirs = found["tv"][THEIRS].mean
     rows = [
-        (name, "0.017" if name == THEIRS else "-", interval(tv), figure(found["exact"][name]),
+        (name, "0.017" if name == THEIRS else "-", interval(tv), number(found["exact"][name]),
          f"{theirs / tv.mean:.1f}")
         for name, tv in found["tv"].items()
     ]  # fmt: skip
@@ -180,7 +181,7 @@ def _paper_table(found: dict[str, Any]) -> Table:
 
 def _below_table(found: list[dict[str, Any]]) -> Table:
     rows = [
-        (f"{each['epsilon']:g}", name, "no answer", interval(tv), figure(each["exact"][name]))
+        (f"{each['epsilon']:g}", name, "no answer", interval(tv), number(each["exact"][name]))
         for each in found
         for name, tv in each["tv"].items()
     ]
@@ -205,14 +206,14 @@ def _notes(found: dict[str, Any], below: list[dict[str, Any]]) -> tuple[str, ...
         "row), and needs no condition on the data. The floors are read off the data here, as in "
         "the paper: those rows of the table are not private as they stand.",
         f"At epsilon {smallest['epsilon']:g}, with all {smallest['zones']} zones, where Theorem 1 "
-        f"promises nothing, the prior's error is {figure(smallest['tv'][debiased].mean)}: smaller "
-        f"than that of the paper's k at {EPSILON} on the merged city, {figure(tv[THEIRS])}.",
+        f"promises nothing, the prior's error is {number(smallest['tv'][debiased].mean)}: smaller "
+        f"than that of the paper's k at {EPSILON} on the merged city, {number(tv[THEIRS])}.",
         "Geometric noise is the most accurate at this unit, and Gaussian noise comes out like the "
         "debiased prior: both need a projection to positive rows, which a Dirichlet row without "
         "debiasing does not.",
         "The paper's accountant gives its k with a floor for each row "
-        f"({figure(found['paper epsilon'])}, {figure(found['paper delta'], 2)}) here; exactly it "
-        f"is epsilon {figure(found['exact epsilon'])} at delta {DELTA:g}. Not reproduced: its "
+        f"({number(found['paper epsilon'])}, {number(found['paper delta'], 2)}) here; exactly it "
+        f"is epsilon {number(found['exact epsilon'])} at delta {DELTA:g}. Not reproduced: its "
         "0.017 itself, which is another city's.",
     )
 
@@ -227,7 +228,7 @@ def _chart(found: dict[str, Any], below: list[dict[str, Any]]) -> alt.TopLevelMi
     groups += [(f"ε = {x['epsilon']:g}, all {x['zones']} zones", x) for x in below]
     rows = [
         {"group": group, "noise": name, "tv": tv.mean, "low": tv.low, "high": tv.high,
-         "text": figure(tv.mean, 2)}
+         "text": number(tv.mean, 2)}
         for group, each in groups
         for name, tv in each["tv"].items()
     ]  # fmt: skip

@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 import dpmarkov as dpm
+from dpmarkov.planning.text import Table, number
 from dpmarkov.privacy import paper
 from studies.charts import BLUE, GREY, RED, Curve, curves
 from studies.noise import dirichlet_rows
-from studies.report import Options, Result, Table, figure, interval, main
+from studies.report import Options, Result, interval, main
 
 if TYPE_CHECKING:
     import altair as alt
@@ -163,40 +164,40 @@ def _anchors_table(found: dict[str, float], curves: dict[str, Any]) -> Table:
     (first, first_curve), (second, second_curve) = curves.items()
     samples = f"{found['samples']:,.0f}"
     rows = [
-        row("epsilon at k = 20.6", "2.255", figure(found["epsilon"], 4),
-            f"{figure(found['exact epsilon'])} at the same delta"),
+        row("epsilon at k = 20.6", "2.255", number(found["epsilon"], 4),
+            f"{number(found['exact epsilon'])} at the same delta"),
         row("delta at k = 20.6", "0.0026", f"{_delta(found, '')} ({samples} samples)",
-            figure(found["delta"], 4)),
+            number(found["delta"], 4)),
         row("delta where epsilon is 3.31", "0.00013",
-            f"{_delta(found, ' at 3.31')} ({samples} samples)", figure(found["delta at 3.31"])),
-        row("epsilon of that noise", "3.31", "3.31 (k = " + figure(found["k at 3.31"], 4) + ")",
-            f"{figure(found['exact epsilon at 3.31'])} at the same delta"),
+            f"{_delta(found, ' at 3.31')} ({samples} samples)", number(found["delta at 3.31"])),
+        row("epsilon of that noise", "3.31", "3.31 (k = " + number(found["k at 3.31"], 4) + ")",
+            f"{number(found['exact epsilon at 3.31'])} at the same delta"),
     ]  # fmt: skip
     for name, each in ((first, first_curve), (second, second_curve)):
         rows.append(
             row(f"KL at k = 20.6, {name}", "0.103", interval(each["simulated"][0], 4),
-                figure(each["theorem 2"][0], 4) + " (Theorem 2)")
+                number(each["theorem 2"][0], 4) + " (Theorem 2)")
         )  # fmt: skip
     bound, at_eta = _bound(K[:1], size=N)[0], _bound(K[:1], floor=ETA)[0]
     rows.append(
-        row("Corollary 1 at k = 20.6", "-", figure(bound, 4), f"{figure(at_eta, 4)} with eta")
+        row("Corollary 1 at k = 20.6", "-", number(bound, 4), f"{number(at_eta, 4)} with eta")
     )
     return Table("The figures of the text", ("figure", "paper", "replicated", "exact"), rows)
 
 
 def _delta(found: dict[str, float], which: str) -> str:
     value, samples = found[f"simulated delta{which}"], found["samples"]
-    return f"{figure(value)} ±{figure(1.96 * (value * (1 - value) / samples) ** 0.5, 1)}"
+    return f"{number(value)} ±{number(1.96 * (value * (1 - value) / samples) ** 0.5, 1)}"
 
 
 def _same_privacy_table(same: dict[str, list[dict[str, float]]]) -> Table:
     rows = [
         (
             name,
-            f"({figure(x['epsilon'])}, {figure(x['delta'], 2)})",
-            f"{figure(x['kl'])} (k = {figure(x['k'])})",
-            f"{figure(x['simulated'])} ±{figure(x['high'] - x['simulated'], 1)}",
-            f"{figure(x['exact kl'])} (k = {figure(x['exact k'])})",
+            f"({number(x['epsilon'])}, {number(x['delta'], 2)})",
+            f"{number(x['kl'])} (k = {number(x['k'])})",
+            f"{number(x['simulated'])} ±{number(x['high'] - x['simulated'], 1)}",
+            f"{number(x['exact kl'])} (k = {number(x['exact k'])})",
             f"{x['kl'] / x['exact kl']:.1f}",
         )
         for name, each in same.items()
@@ -209,19 +210,19 @@ def _same_privacy_table(same: dict[str, list[dict[str, float]]]) -> Table:
 def _notes(found: dict[str, float]) -> tuple[str, ...]:
     least = float(dpm.accuracy.expected_kl(np.full(CATEGORIES, 1 / CATEGORIES), K[0]))
     return (
-        f"The same noise has epsilon {figure(found['exact epsilon'], 2)}, not "
-        f"{figure(found['epsilon'])}, at the same delta: the closed form is attained, no smaller "
+        f"The same noise has epsilon {number(found['exact epsilon'], 2)}, not "
+        f"{number(found['epsilon'])}, at the same delta: the closed form is attained, no smaller "
         "epsilon is true and no larger one is needed.",
         "Not reproduced: (2.255, 0.0026). The stated N = 98, eta = 0.073, gamma = 0.0004 and "
-        f"k = 20.6 give ({figure(found['epsilon'], 4)}, {figure(found['delta'], 3)}) by the "
+        f"k = 20.6 give ({number(found['epsilon'], 4)}, {number(found['delta'], 3)}) by the "
         "paper's own formulas; nor (3.31, 0.00013): at that epsilon delta is "
-        f"{figure(found['delta at 3.31'])}. Both printed points are on the safe side.",
+        f"{number(found['delta at 3.31'])}. Both printed points are on the safe side.",
         "The paper does not give its counts, and no class of 98 attains eta = 0.073: that is "
         "7.154 students, and 7 of 98 are 0.0714. A university that publishes percentages may have "
         "rounded. So two classes stand in: a real one of 98, and shares of which the least is eta.",
         "KL 0.103 is reproduced by the class that attains eta (to the printed digits); by the "
         "real one 0.102. Among all rows with that floor it lies between "
-        f"{figure(least)} (even) and {figure(_bound(K[:1], floor=ETA)[0])} (Corollary 1 with eta).",
+        f"{number(least)} (even) and {number(_bound(K[:1], floor=ETA)[0])} (Corollary 1 with eta).",
     )
 
 

@@ -16,10 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 import dpmarkov as dpm
+from dpmarkov.planning.text import Table, number
 from dpmarkov.privacy import paper
 from studies.charts import BLUE, GREEN, RED, Curve, curves
 from studies.noise import in_parallel
-from studies.report import Options, Result, Table, figure, interval, main
+from studies.report import Options, Result, interval, main
 
 if TYPE_CHECKING:
     import altair as alt
@@ -177,14 +178,14 @@ def _errors_table(each: list[dict[str, Any]]) -> Table:
     rows = []
     for M in (100, 10_000, 1_000_000):
         at = int(np.argmin(abs(SAMPLES - M)))
-        cells = [f"{M:,}", figure(PAPER[at])]
+        cells = [f"{M:,}", number(PAPER[at])]
         for found in each:
             have = len(found["simulated"]) > at
             cells.append(interval(found["simulated"][at]) if have else "-")
-            cells.append(figure(found["exact"][at]))
+            cells.append(number(found["exact"][at]))
         rows.append(tuple(cells))
     pairs = [
-        (f"{x['setting']}: replicated", f"exact (delta = {figure(x['delta'], 2)})") for x in each
+        (f"{x['setting']}: replicated", f"exact (delta = {number(x['delta'], 2)})") for x in each
     ]
     headers = ("samples", "paper", *(name for pair in pairs for name in pair))
     return Table("Expected relative error of the Monte Carlo estimate", headers, rows)
@@ -195,10 +196,10 @@ def _times_table(chosen: tuple[Setting, ...], times: list[dict[str, float]]) -> 
         (
             setting.name,
             f"{setting.categories}",
-            figure(x["exact"], 4),
-            f"{figure(x['seconds exact'] * 1e3, 2)} ms, at most 1e-6 above",
-            f"{figure(x['seconds bound'] * 1e3, 2)} ms, {x['excess of the bound']:.1e} above",
-            f"{figure(x['seconds for 100,000 samples'] * 1e3, 2)} ms, "
+            number(x["exact"], 4),
+            f"{number(x['seconds exact'] * 1e3, 2)} ms, at most 1e-6 above",
+            f"{number(x['seconds bound'] * 1e3, 2)} ms, {x['excess of the bound']:.1e} above",
+            f"{number(x['seconds for 100,000 samples'] * 1e3, 2)} ms, "
             f"{expected_error(x['exact'], np.array([100_000]))[0]:.1%} either side",
         )
         for setting, x in zip(chosen, times, strict=True)
@@ -215,11 +216,11 @@ def _notes(chosen: tuple[Setting, ...], times: list[dict[str, float]]) -> tuple[
     return (
         "Not stated in the paper: the setting of its figure. Its curve follows "
         "sqrt(2 (1 - delta) / (pi delta M)), as any such estimate does, with delta = "
-        f"{figure(chosen[0].exact, 2)}; the figure is reproduced with that delta (the grades' k "
-        f"and eta with gamma = {figure(chosen[0].gamma, 2)} instead of 0.0004).",
+        f"{number(chosen[0].exact, 2)}; the figure is reproduced with that delta (the grades' k "
+        f"and eta with gamma = {number(chosen[0].gamma, 2)} instead of 0.0004).",
         "Not reproduced: less than 1% error with a million samples in the paper's own "
         f"experiments. Their deltas are smaller than the figure's: {grades:.1%} at the grades' "
-        f"{figure(chosen[1].exact, 2)}, and {city:.0%} at the city's {figure(chosen[2].exact, 1)}.",
+        f"{number(chosen[1].exact, 2)}, and {city:.0%} at the city's {number(chosen[2].exact, 1)}.",
         "An estimate falls on either side of the truth, so it is no guarantee. The integral and "
         "the bound are never below it, and take milliseconds. Neither is needed for a release: the "
         "exact profile has no gamma and no such delta.",
@@ -231,7 +232,7 @@ def _chart(each: list[dict[str, Any]]) -> alt.TopLevelMixin:
 
     shown = []
     for found, colour, at in zip(each, (RED, GREEN, BLUE), (13, 12, 8), strict=True):
-        name = f"{found['setting']}: δ = {figure(found['delta'], 2)}"
+        name = f"{found['setting']}: δ = {number(found['delta'], 2)}"
         shown.append(Curve(name, SAMPLES, found["exact"], colour, at=at, dx=6, dy=-12))
         means = [x.mean for x in found["simulated"]]
         kept = [i for i, M in enumerate(found["samples"]) if M * found["delta"] >= 0.1]

@@ -16,18 +16,19 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
 import dpmarkov as dpm
+from dpmarkov.planning.text import Table, number
 from studies import NAMES
 from studies.charts import drawn
 
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["Options", "Result", "Table", "figure", "interval", "main", "progress"]
+__all__ = ["Options", "Result", "interval", "main", "progress"]
 
 T = TypeVar("T")
 
@@ -79,22 +80,6 @@ class Options:
             default = getattr(cls, key)
             parser.add_argument(f"--{key}", type=Path, default=default, metavar="PATH", help=words)
         return cls(**vars(parser.parse_args(arguments)))
-
-
-class Table(NamedTuple):
-    """A table whose cells are text."""
-
-    title: str
-    headers: Sequence[str]
-    rows: Sequence[Sequence[str]]
-
-    def __str__(self) -> str:
-        widths = [max(map(len, column)) for column in zip(self.headers, *self.rows, strict=True)]
-        lines = [
-            "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-            for row in (self.headers, *self.rows)
-        ]
-        return "\n".join([self.title, *(line.rstrip() for line in lines)])
 
 
 @dataclass(frozen=True)
@@ -165,17 +150,9 @@ def main(study: Callable[[Options], Result], options: Options | None = None) -> 
 # -- numbers, and patience -----------------------------------------------------------------------
 
 
-def figure(value: float | None, digits: int = 3) -> str:
-    """Write a number with some significant digits, and none as a dash."""
-    if value is None:
-        return "-"
-    rounded = float(f"{value:.{digits}g}")
-    return f"{rounded:,.0f}" if 10**digits <= abs(rounded) < 10**9 else f"{rounded:.{digits}g}"
-
-
 def interval(estimate: dpm.planning.Estimate, digits: int = 3) -> str:
     """Write a simulated mean with the half-width of its 95% interval."""
-    return f"{figure(estimate.mean, digits)} ±{figure(estimate.high - estimate.mean, 1)}"
+    return f"{number(estimate.mean, digits)} ±{number(estimate.high - estimate.mean, 1)}"
 
 
 def progress(items: Iterable[T], what: str, total: int | None = None) -> Iterator[T]:

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import dpmarkov as dpm
+from dpmarkov.planning.text import Table, number
 from studies.charts import BLUE, GREEN, PURPLE, RED, Curve, curves
 from studies.cities import Recipe, Trips, all_trips
 from studies.maps import stationary_maps
 from studies.noise import stationary_errors
-from studies.report import Options, Result, Table, figure, interval, main
+from studies.report import Options, Result, interval, main
 
 if TYPE_CHECKING:
     import altair as alt
@@ -131,7 +132,7 @@ def _sweep_table(sweeps: list[dict[str, Any]]) -> Table:
     for t in (1.0, 2.0, 3.0):
         at = int(np.argmin(abs(MULTIPLES - t)))
         rows.append(
-            ("the paper's figure", f"{t:g}", figure(PAPER_EPSILON[at], 4), figure(PAPER_TV[at]),
+            ("the paper's figure", f"{t:g}", number(PAPER_EPSILON[at], 4), number(PAPER_TV[at]),
              "-", "-", "-", "-")
         )  # fmt: skip
     for found in sweeps:
@@ -139,9 +140,9 @@ def _sweep_table(sweeps: list[dict[str, Any]]) -> Table:
             at = int(np.argmin(abs(np.asarray(found["multiples"]) - t)))
             name = f"{found['city']}, {found['zones']} zones"
             rows.append(
-                (name, f"{t:g}", "-", "-", figure(found["epsilon"][at], 4),
-                 interval(found["tv"][at]), figure(found["exact epsilon"][at]),
-                 figure(found["predicted"][at]))
+                (name, f"{t:g}", "-", "-", number(found["epsilon"][at], 4),
+                 interval(found["tv"][at]), number(found["exact epsilon"][at]),
+                 number(found["predicted"][at]))
             )  # fmt: skip
     headers = (
         "city", "k / least k", "paper: epsilon", "paper: TV", "replicated: epsilon",
@@ -154,7 +155,7 @@ def _merging_table(merges: list[dict[str, Any]]) -> Table:
     steps = [{step["zones"]: step for step in found["steps"]} for found in merges]
     rows = []
     for zones in sorted({zones for each in steps for zones in each}, reverse=True):
-        cells = [str(zones), figure(PAPER_SMALLEST.get(zones), 4)]
+        cells = [str(zones), number(PAPER_SMALLEST.get(zones), 4)]
         for each in steps:
             cells += _step(each[zones]) if zones in each else ["-"] * 3
         rows.append(tuple(cells))
@@ -175,7 +176,7 @@ def _step(step: dict[str, Any]) -> list[str]:
     gaps = f"{step['untravelled']} never travelled"
     star = "*" if step["untravelled"] and step["epsilon"] is not None else ""
     rarest = gaps if step["untravelled"] else f"{step['smallest count']} trips"
-    return [rarest, figure(step["epsilon"], 4) + star, figure(step["exact"]) + star]
+    return [rarest, number(step["epsilon"], 4) + star, number(step["exact"]) + star]
 
 
 def _notes(sweeps: list[dict[str, Any]]) -> tuple[str, ...]:
