@@ -19,5 +19,5 @@ __all__ = ["NAMES"]
 # The studies run one thread a core of their own; more of them inside the BLAS would only wait.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-NAMES = ("grades", "monte_carlo_delta", "taxis", "exactness", "errata")
+NAMES = ("grades", "monte_carlo_delta", "taxis", "exactness", "errata", "users")
 """The studies in the order of the page."""

@@ -10,7 +10,7 @@ import sys
 import time
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -147,7 +147,7 @@ def study(options: Options) -> Result:
     for setting in chosen:
         most = 20_000 if options.fast or setting.categories > 5 else SAMPLES[-1]
         samples = SAMPLES[most >= SAMPLES]
-        repeats = 20 if options.fast else 60
+        repeats = 20 if options.fast else 40
         simulated = [simulated_error(setting, int(M), repeats) for M in samples]
         each.append(
             {"setting": setting.name, "samples": samples, "simulated": simulated,
@@ -231,9 +231,11 @@ def _chart(each: list[dict[str, Any]]) -> alt.TopLevelMixin:
     import altair as alt
 
     shown = []
-    for found, colour, at in zip(each, (RED, GREEN, BLUE), (13, 12, 8), strict=True):
+    places = ((RED, 16, -10, 18), (GREEN, 12, 10, -14), (BLUE, 8, 10, -14))
+    for found, (colour, at, dx, dy) in zip(each, places, strict=True):
         name = f"{found['setting']}: δ = {number(found['delta'], 2)}"
-        shown.append(Curve(name, SAMPLES, found["exact"], colour, at=at, dx=6, dy=-12))
+        side: Literal["left", "right"] = "left" if dx > 0 else "right"
+        shown.append(Curve(name, SAMPLES, found["exact"], colour, at=at, dx=dx, dy=dy, align=side))
         means = [x.mean for x in found["simulated"]]
         kept = [i for i, M in enumerate(found["samples"]) if M * found["delta"] >= 0.1]
         shown.append(Curve("", SAMPLES[kept], [means[i] for i in kept], colour, points=True))

@@ -219,7 +219,7 @@ def _tv_chart(sweeps: list[dict[str, Any]]) -> alt.TopLevelMixin:
         at = len(tv) // 3
         shown += [
             Curve(f"{name}\nat Theorem 1's ε", found["epsilon"], found["predicted"], theirs,
-                  at=at, dy=26 if theirs == RED else -18, dx=10),
+                  at=at, dy=38 if theirs == RED else -24, dx=10),
             Curve("", found["epsilon"], [x.mean for x in tv], theirs, points=True),
             Curve("its exact ε, same noise" if theirs != RED else "its exact ε,\nsame noise",
                   found["exact epsilon"], found["predicted"], ours,
