@@ -18,7 +18,7 @@ import dpmarkov as dpm
 from dpmarkov.chain import stationary_distribution
 from dpmarkov.mechanisms.projection import project
 from dpmarkov.planning.text import Table, number
-from studies.charts import BLUE, GREEN, GREY, RED, Curve, curves
+from studies.charts import BLUE, GREEN, RED, Curve, curves
 from studies.noise import in_parallel
 from studies.report import Options, Result, interval, main
 
@@ -31,7 +31,7 @@ Floats = npt.NDArray[np.float64]
 
 DELTA = 1e-5
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
-MECHANISMS = {"dirichlet": RED, "gaussian": BLUE, "geometric": GREEN}
+MECHANISMS = ("dirichlet", "gaussian", "geometric")
 ROUGH, TOO_FEW = 0.1, 0.25
 """From these expected row TVs on a release is rough, and not worth making."""
 
@@ -237,18 +237,23 @@ def _verdicts(found: list[dict[str, Any]]) -> Table:
     for each in found:
         for x in each["best"]:
             name, tv = min(x["tv"].items(), key=lambda item: float(item[1]["row"].mean))
-            verdict = ("good", "rough", "too few data")[
-                int(tv["row"].mean > ROUGH) + int(tv["row"].mean > TOO_FEW)
-            ]
             long_run = interval(tv["long run"]) if "long run" in tv else "none"
             rows.append(
-                (each["source"], f"{x['epsilon']:g}", name, number(tv["row"].mean), long_run,
-                 verdict)
+                (each["source"], f"{x['epsilon']:g}", name, interval(tv["row"]), long_run,
+                 verdict(tv))
             )  # fmt: skip
     headers = ("data", "epsilon", "best mechanism", "row TV", "TV of the long run", "verdict")
     return Table(
-        f"Where the data are too few: row TV above {TOO_FEW} (rough: {ROUGH})", headers, rows
+        f"Where the data are too few: either TV above {TOO_FEW} (rough: above {ROUGH})",
+        headers,
+        rows,
     )
+
+
+def verdict(tv: dict[str, Estimate]) -> str:
+    """Say what a release is worth by the larger of its two errors."""
+    worst = max(each.mean for each in tv.values())
+    return "too few data" if worst > TOO_FEW else "rough" if worst > ROUGH else "good"
 
 
 def _notes(found: list[dict[str, Any]]) -> tuple[str, ...]:
@@ -257,9 +262,10 @@ def _notes(found: list[dict[str, Any]]) -> tuple[str, ...]:
         at = [f"{x['epsilon']:g}" for x in each["best"] if _least(x) > TOO_FEW]
         few += [f"{each['source']} at epsilon {', '.join(at)}"] if at else []
     return (
-        f"Too few data: {'; '.join(few) or 'none of these'}. There a quarter of a row or more is "
-        "noise, and a release should not be made: merge states, collect more users, or publish "
-        "the coarser table that merging gives.",
+        f"Too few data for the rows: {'; '.join(few) or 'none of these'}. A quarter of a row or "
+        "more is wrong there, and no release should be made: merge states, or collect more users.",
+        "The long run may be further off than the rows: it hangs on states that are seldom left, "
+        "and these have the noisiest rows.",
         "Bounding alone already bends the rows: whoever has many cells loses some. More cells "
         "keep more of the data and need more noise; the bounds shown are the best of those tried, "
         "picked here with the raw data at hand. A release takes them from public knowledge, or "
@@ -274,35 +280,39 @@ def _notes(found: list[dict[str, Any]]) -> tuple[str, ...]:
 def _chart(found: list[dict[str, Any]]) -> alt.TopLevelMixin:
     import altair as alt
 
-    return alt.hconcat(*map(_panel, found), spacing=30)
-
-
-def _panel(each: dict[str, Any]) -> alt.TopLevelMixin:
-    import altair as alt
-
-    eps, bound = [x["epsilon"] for x in each["best"]], [x["without noise"] for x in each["best"]]
+    eps = [x["epsilon"] for x in found[0]["best"]]
+    limits = ((ROUGH, "above: rough"), (TOO_FEW, "above: too few data"))
     shown = [
-        Curve(f"too few data above {TOO_FEW}", [min(eps), max(eps)], [TOO_FEW] * 2, GREY,
-              dashed=True, at=1, dy=-9, dx=-2, align="right"),
-        Curve("bounding alone", eps, bound, GREY, at=-1, dy=12, dx=-2, align="right"),
-    ]  # fmt: skip
-    for place, (name, colour) in enumerate(MECHANISMS.items()):
-        tv = [x["tv"][name]["row"] for x in each["best"]]
-        shown.append(Curve("", eps, [x.mean for x in tv], colour))
-        shown.append(
-            Curve(name, eps, [x.mean for x in tv], colour, points=True, at=0, dx=14,
-                  dy=14 * (place - 1), low=[x.low for x in tv], high=[x.high for x in tv])
-        )  # fmt: skip
-    axis = alt.Axis(values=eps, format="~g")
+        Curve(name, [min(eps), max(eps)], [y, y], "#aaaaaa", dashed=True, dx=6)
+        for y, name in limits
+    ]
+    for each, colour in zip(found, (GREEN, BLUE, RED), strict=False):
+        best = [min((tv["row"] for tv in x["tv"].values()), key=_mean) for x in each["best"]]
+        means = [x.mean for x in best]
+        shown += [
+            Curve("bounding alone" if colour == RED else "", eps,
+                  [x["without noise"] for x in each["best"]], colour, dashed=True, dx=8),
+            Curve("", eps, means, colour),
+            Curve(each["source"], eps, means, colour, points=True, low=[x.low for x in best],
+                  high=[x.high for x in best], at=0, dx=4,
+                  dy=52 if colour == GREEN else -14),
+        ]  # fmt: skip
     return curves(
         shown,
-        title=each["source"],
-        subtitle=f"{each['transitions']:,} transitions, {each['states']} states",
-        x={"title": "privacy ε of a whole user", "scale": alt.Scale(type="log"), "axis": axis},
-        y={"title": "expected row TV", "scale": alt.Scale(domain=[0, 0.6])},
-        width=330,
-        height=330,
-    )
+        title="How many users does it take to hide each of them?",
+        subtitle="best mechanism and bounds at each ε; dashed: the users' bounds alone, no noise",
+        x={"title": f"privacy ε of a whole user, δ = {DELTA:g}",
+           "scale": alt.Scale(type="log", domain=[min(eps), 2 * max(eps)]),
+           "axis": alt.Axis(values=eps, format="~g")},
+        y={"title": "expected TV of a row from the raw chain",
+           "axis": alt.Axis(format=".1f", tickCount=6)},
+        width=640,
+        height=400,
+    )  # fmt: skip
+
+
+def _mean(estimate: Estimate) -> float:
+    return estimate.mean
 
 
 if __name__ == "__main__":
