@@ -185,10 +185,11 @@ def _notes(sweeps: list[dict[str, Any]]) -> tuple[str, ...]:
         "The commission's file of January 2025 is not part of this project: with --trips and "
         "--zones the same runs on it. Without it a simulated city of as many zones and trips "
         "stands in, and the real trips that are at hand.",
-        "The paper's figure has epsilon 3.366 to 10.007 = 3.32 t + const, which belongs to a "
-        "rarest pair of 11 trips. The simulated city merged to where Theorem 1 promises 3.73 "
-        "(one of ten seeds was chosen so that 11 trips are left on its rarest pair) gives the "
-        "same epsilons, within half a percent; its TV is its own, a quarter below the paper's.",
+        "The epsilons of the paper's figure, 3.366 to 10.007, belong to a rarest pair of about 11 "
+        "trips. The simulated city (one of ten seeds, chosen so that 11 trips are left on its "
+        "rarest pair where merging reaches 3.73) has the same epsilons within half a percent. "
+        "Not reproduced: the TV of 0.0183 to 0.0106, which is another city's; this one's falls "
+        "in the same way, a quarter below.",
         "Not reproduced: the paper's text gives (3.73, 3e-6), (2.68, 0.0214) and TV 0.017 for its "
         "strongest privacy, the abstract (3.73, 6e-6), the figure 3.366 and TV 0.0183, and Table 1 "
         "has neither 3.366 nor 2.68 for any number of zones.",
