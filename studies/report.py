@@ -263,8 +263,9 @@ def _table(table: Table) -> str:
 _STYLE = """
 body { font: 16px/1.5 Helvetica, Arial, sans-serif; max-width: 1100px; margin: 2em auto;
   padding: 0 1em; color: #222 }
-table { border-collapse: collapse; margin: 1.2em 0; font-size: 15px }
-caption { text-align: left; font-weight: bold; padding-bottom: .3em }
+table { border-collapse: collapse; margin: 1.2em 0; font-size: 14px; display: block;
+  overflow-x: auto; white-space: nowrap }
+caption { display: table-caption; text-align: left; font-weight: bold; padding-bottom: .3em }
 th, td { text-align: left; padding: .25em 1em .25em 0; border-bottom: 1px solid #ddd;
   vertical-align: top }
 figure { margin: 1.5em 0; overflow-x: auto }

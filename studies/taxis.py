@@ -214,7 +214,7 @@ def _tv_chart(sweeps: list[dict[str, Any]]) -> alt.TopLevelMixin:
     shown = [
         Curve("the paper's figure", PAPER_EPSILON, PAPER_TV, "black", dashed=True, at=5, dy=-10)
     ]
-    merged = [x for x in sweeps if x["epsilon"][-1] < 20]
+    merged, draws = [x for x in sweeps if x["epsilon"][-1] < 20], sweeps[0]["draws"]
     for found, (theirs, ours) in zip(merged, ((RED, BLUE), (PURPLE, GREEN)), strict=False):
         name, tv = f"{found['city']}, {found['zones']} zones", found["tv"]
         at = len(tv) // 3
@@ -229,7 +229,7 @@ def _tv_chart(sweeps: list[dict[str, Any]]) -> alt.TopLevelMixin:
     return curves(
         shown,
         title="Error of the long run against privacy",
-        subtitle="circles: 1,000 privatizations each; lines: first-order closed form",
+        subtitle=f"circles: {draws:,} privatizations each; lines: first-order closed form",
         x={
             "title": "privacy ε, at the paper's δ of each strength",
             "axis": alt.Axis(format="d", tickCount=11),
