@@ -266,6 +266,7 @@ body { font: 16px/1.5 Helvetica, Arial, sans-serif; max-width: 1100px; margin: 2
 table { border-collapse: collapse; margin: 1.2em 0; font-size: 14px; display: block;
   overflow-x: auto; white-space: nowrap }
 caption { display: table-caption; text-align: left; font-weight: bold; padding-bottom: .3em }
+th { white-space: normal }
 th, td { text-align: left; padding: .25em 1em .25em 0; border-bottom: 1px solid #ddd;
   vertical-align: top }
 figure { margin: 1.5em 0; overflow-x: auto }
