@@ -103,6 +103,7 @@ def _header(release: Release) -> dict[str, Any]:
             "epsilon": promise.epsilon,
             "delta": promise.delta,
             "spent_epsilon": promise.spent_epsilon,
+            **promise.bounds,
             "conditions": list(promise.conditions),
         },
         "mechanism": {
@@ -156,6 +157,11 @@ def _release(header: dict[str, Any], columns: Columns) -> Release:
             noise_of(mechanism["name"], _typed(mechanism, "noise", dict)),
             tuple(_typed(promise, "conditions", list, of=str)),
             float(_typed(promise, "spent_epsilon", int, float)),
+            **{
+                name: _typed(promise, name, int)
+                for name in ("max_cells", "max_per_cell")
+                if name in promise
+            },
         ),
         prior=float(_typed(mechanism, "prior", int, float)),
         debiased=_typed(mechanism, "debiased", bool),

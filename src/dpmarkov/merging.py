@@ -15,7 +15,11 @@ Whether it is free depends on the unit (theory section 5):
     they are not. One transition more changes one total by one, so two-sided geometric noise of
     scale 1/epsilon makes the vector of totals epsilon-differentially private, and merging by the
     noisy totals is post-processing. It is drawn once, for the states as they were, and the totals
-    of groups are sums of it. The release adds that share to its own epsilon.
+    of groups are sums of it. The release adds that share to its own epsilon;
+``user``
+    nor are they here. One user more changes the totals by at most ``max_cells * max_per_cell`` in
+    all, and the scale is that many times as large. As the cells of a group add up, so do the
+    user's transitions in them: merging widens `max_per_cell` for what follows.
 
 A group bears the label of its largest state (the noisy totals decide, where there is noise), so
 that labels keep their type and order and stay distinct; `StateSpace.groups` says what each
@@ -36,7 +40,7 @@ from dpmarkov.adjacency import neighbours
 from dpmarkov.counts import TransitionCounts
 from dpmarkov.errors import DpmarkovError
 from dpmarkov.mechanisms.geometric import two_sided_geometric
-from dpmarkov.privacy.profiles import Unit, check_unit
+from dpmarkov.privacy.units import Sensitivity, Unit, bounds_for, sensitivity
 from dpmarkov.states import StateSpace
 
 __all__ = ["merge_states"]
@@ -72,11 +76,11 @@ def merge_states(
     minimum_total : float, optional
         Instead of `to`: the row total that every state shall reach. A group that has no neighbour
         left stays below it, and two states are left at least.
-    unit : {"destination", "transition"}
+    unit : {"destination", "transition", "user"}
         What the release will hide.
     epsilon : float, optional
-        Under `transition` the share of the budget that noise in the row totals takes. It is spent
-        when this function returns, and once more at each further call.
+        Under `transition` and `user` the share of the budget that noise in the row totals takes.
+        It is spent when this function returns, and once more at each further call.
     name : str, optional
         Which property of the GeoJSON features names the state.
 
@@ -111,8 +115,9 @@ def merge_states(
         _check_reachable(around, to)
     totals = counts.row_totals
     if epsilon is not None:
-        # The next float above 1/epsilon: rounding must not make the scale too small.
-        scale = math.nextafter(1 / epsilon, math.inf)
+        moved = _change(counts, unit).l1
+        # The next float above the ratio: rounding must not make the scale too small.
+        scale = math.nextafter(moved / epsilon, math.inf)
         totals = totals + two_sided_geometric(totals.shape, scale=scale)
     joins = _joins(totals.tolist(), around, counts.space, to, minimum_total)
     return _joined(counts, joins, unit, epsilon or 0.0)
@@ -136,8 +141,13 @@ def _check_target(space: StateSpace, to: int | None, minimum_total: float | None
         raise DpmarkovError(f"minimum_total={minimum_total!r} must be above 0 and finite")
 
 
+def _change(counts: TransitionCounts, unit: Unit) -> Sensitivity:
+    """Tell how far a change moves the counts, or that users were not bounded."""
+    return sensitivity(unit, **bounds_for(unit, counts.max_cells, counts.max_per_cell))
+
+
 def _check_share(counts: TransitionCounts, unit: Unit, epsilon: float | None) -> None:
-    check_unit(unit)
+    _change(counts, unit)
     if counts.merged_for not in (None, unit):
         raise DpmarkovError(
             f"the counts were merged for the unit {counts.merged_for!r} and cannot be merged again "

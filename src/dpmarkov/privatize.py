@@ -3,13 +3,13 @@
 `release` calibrates the noise once for the whole chain (theory section 3, *rows*), draws it once
 for each feasible cell, and does the rest by post-processing. What steers it is public: the
 target, the declared states, and under `destination` the row totals, which that unit does not
-hide. Under `transition` nothing is read off the data but through the noise.
+hide. Under `transition` and `user` nothing is read off the data but through the noise.
 """
 
 from __future__ import annotations
 
 from numbers import Real
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,13 +18,14 @@ from dpmarkov import privacy
 from dpmarkov.artefact import Release
 from dpmarkov.counts import TransitionCounts
 from dpmarkov.errors import DpmarkovError
-from dpmarkov.guarantee import Guarantee, in_full
+from dpmarkov.guarantee import Guarantee, check_share, in_full
 from dpmarkov.mechanisms import dirichlet
 from dpmarkov.mechanisms.prior import choose_prior, floor_masses
 from dpmarkov.mechanisms.projection import project
 from dpmarkov.noise import Dirichlet, Gaussian, Geometric, Mechanism, Noise
-from dpmarkov.privacy.profiles import Unit, check_unit
+from dpmarkov.privacy.composition import ONLY_RELEASE
 from dpmarkov.privacy.pure_share import remaining
+from dpmarkov.privacy.units import Unit, UserBounds, bounds_for, sensitivity
 from dpmarkov.states import Label, StateSpace
 
 __all__ = ["release"]
@@ -32,7 +33,6 @@ __all__ = ["release"]
 Floats = npt.NDArray[np.float64]
 
 _DECLARED = "The states and the feasible transitions were declared without looking at the data."
-_ONCE = "This is the only release of these data; several releases add up."
 _FROM_DATA = (
     "NOT PRIVATE as it stands: the states were read off the data, and which states occur is not "
     "protected at all."
@@ -41,6 +41,12 @@ _MERGED = (
     "The {before} declared states were merged into {after} by their {totals}, along an adjacency "
     "that was declared without looking at the data. A group bears the label of its largest state."
 )
+_DECLARED_BOUNDS = "The bounds of users were declared without looking at the data."
+_CHOSEN_BOUNDS = (
+    "The bounds of users were chosen from noisy numbers of users, drawn once, whose share of "
+    "epsilon is counted here."
+)
+_ONE_NAME = "Every person goes by one name in the user column; one with two names is two users."
 _TOTALS = "How many transitions leave each origin (the row totals) is regarded as public."
 
 
@@ -64,13 +70,15 @@ def release(
         The sensitive counts.
     epsilon, delta : float
         The promise.
-    unit : {"destination", "transition"}
-        What is hidden; see `dpmarkov.privacy`.
+    unit : {"destination", "transition", "user"}
+        What is hidden; see `dpmarkov.privacy`. A user is hidden up to the bounds that the counts
+        were made with (``user=``, ``max_cells=`` and ``max_per_cell=``).
     mechanism : {"dirichlet", "geometric", "gaussian"}
         The noise: gamma noise, which makes Dirichlet rows, or noise that is added to counts, which
         are then projected to positive rows. Geometric noise is the only one that allows
         ``delta=0``, and the least unless delta is large beside epsilon: at (1, 1e-6) its variance
-        is a fifth of the Gaussian's (`destination`) or a tenth (`transition`).
+        is a fifth of the Gaussian's (`destination`) or a tenth (`transition`). For users of many
+        cells (about 9 or more) Gaussian noise, or gamma noise with a large prior, is the least.
     prior : float or "auto"
         For the Dirichlet mechanism, pseudo-counts for every feasible transition, rounded up to a
         multiple of 1/64; they must exceed `dpmarkov.privacy.minimum_mass`. ``"auto"`` chooses
@@ -110,7 +118,6 @@ def release(
     >>> bool(abs(out.matrix - counts.proportions()).max() < 0.02)
     True
     """
-    check_unit(unit)
     if not isinstance(counts, TransitionCounts):
         raise DpmarkovError(
             f"counts is a {type(counts).__name__} and must be TransitionCounts, which know their "
@@ -148,10 +155,24 @@ class _Target(NamedTuple):
     epsilon: float
     delta: float
     left: float
+    bounds: UserBounds
+
+    @property
+    def goal(self) -> dict[str, Any]:
+        """What the noise in the counts must give, as keywords."""
+        return {"unit": self.unit, "epsilon": self.left, "delta": self.delta, **self.bounds}
 
 
 def _target(counts: TransitionCounts, unit: Unit, epsilon: float, delta: float) -> _Target:
-    """Take off what merging has spent, and refuse merging that this unit does not cover."""
+    """Take off what merging has spent, and refuse what this unit does not cover."""
+    bounds = bounds_for(unit, counts.max_cells, counts.max_per_cell)
+    sensitivity(unit, **bounds)
+    if unit != "user" and counts.max_cells is not None:
+        raise DpmarkovError(
+            f"the counts were bounded by user and cannot be released at {unit!r}: one transition "
+            "less lets another of that user's cells in, so that more than one cell moves. Release "
+            "at unit='user', or count without user="
+        )
     merged_for = counts.merged_for or ("destination" if counts.space.merges else unit)
     if merged_for != unit:
         raise DpmarkovError(
@@ -159,13 +180,8 @@ def _target(counts: TransitionCounts, unit: Unit, epsilon: float, delta: float) 
             f"{unit!r}, which does not cover how their row totals were used; merge the original "
             f"counts again with unit={unit!r}{', epsilon=share' * (unit != 'destination')}"
         )
-    spent = counts.spent_epsilon
-    if spent and spent >= epsilon:
-        raise DpmarkovError(
-            f"merging states has spent epsilon={spent:g}, which leaves nothing of epsilon="
-            f"{epsilon:g}; release at a larger epsilon, or merge with a smaller share"
-        )
-    return _Target(unit, epsilon, delta, remaining(epsilon, spent))
+    check_share(unit, epsilon, counts.spent_epsilon)
+    return _Target(unit, epsilon, delta, remaining(epsilon, counts.spent_epsilon), bounds)
 
 
 def _refuse_of_dirichlet(names: list[str], mechanism: Mechanism) -> None:
@@ -179,9 +195,15 @@ def _refuse_of_dirichlet(names: list[str], mechanism: Mechanism) -> None:
 def _promise(
     counts: TransitionCounts, target: _Target, noise: Noise, asserted: tuple[str, ...] = ()
 ) -> Guarantee:
-    unit, epsilon, delta, _ = target
-    conditions = _conditions(counts, unit) + asserted
-    return Guarantee(unit, epsilon, delta, noise, conditions, counts.spent_epsilon)
+    return Guarantee(
+        target.unit,
+        target.epsilon,
+        target.delta,
+        noise,
+        _conditions(counts, target.unit) + asserted,
+        counts.spent_epsilon,
+        **target.bounds,
+    )
 
 
 def _public_totals(counts: TransitionCounts, unit: Unit) -> npt.NDArray[np.int64] | None:
@@ -190,7 +212,12 @@ def _public_totals(counts: TransitionCounts, unit: Unit) -> npt.NDArray[np.int64
 
 def _conditions(counts: TransitionCounts, unit: Unit) -> tuple[str, ...]:
     states = (_FROM_DATA if counts.states_from_data else _DECLARED, *_merging(counts.space, unit))
-    return (*states, _TOTALS, _ONCE) if unit == "destination" else (*states, _ONCE)
+    about_unit = {"destination": (_TOTALS,), "transition": (), "user": _users(counts)}[unit]
+    return (*states, *about_unit, ONLY_RELEASE)
+
+
+def _users(counts: TransitionCounts) -> tuple[str, ...]:
+    return (_CHOSEN_BOUNDS if counts.bounds_epsilon else _DECLARED_BOUNDS, _ONE_NAME)
 
 
 def _merging(space: StateSpace, unit: Unit) -> tuple[str, ...]:
@@ -212,16 +239,16 @@ def _dirichlet(
     assume_floor: float | None,
     expected_total: float | None,
 ) -> Release:
-    unit, _, delta, epsilon = target
+    unit, goal = target.unit, target.goal
     if assume_floor is None:
         public_total = counts.total if unit == "destination" else expected_total
-        m = _prior(prior, counts.space, unit, epsilon, delta, debias, public_total)
+        m = _prior(prior, counts.space, goal, debias, public_total)
         mass = m
         asserted: tuple[str, ...] = ()
     else:
         mass, asserted = _asserted_floor(counts, assume_floor, unit, prior)
         m, debias = 0.0, False
-    rate = dirichlet.exact_rate(privacy.calibrate(unit, epsilon=epsilon, delta=delta, mass=mass))
+    rate = dirichlet.exact_rate(privacy.calibrate(**goal, mass=mass))
     noise = Dirichlet(rate, mass)
     guarantee = _promise(counts, target, noise, asserted)
     log_g = dirichlet.draw(counts.cells, rate=rate, prior=m)
@@ -232,16 +259,12 @@ def _dirichlet(
 def _prior(
     prior: float | Literal["auto"],
     space: StateSpace,
-    unit: Unit,
-    epsilon: float,
-    delta: float,
+    goal: dict[str, Any],
     debias: bool,
     public_total: float | None,
 ) -> float:
     if prior == "auto":
-        chosen = choose_prior(
-            unit, epsilon=epsilon, delta=delta, space=space, total=public_total, debias=debias
-        )
+        chosen = choose_prior(**goal, space=space, total=public_total, debias=debias)
         return dirichlet.exact_prior(chosen)
     if not isinstance(prior, Real):
         raise DpmarkovError(f"prior must be a number of pseudo-counts or 'auto', not {prior!r}")
@@ -317,11 +340,10 @@ def _from_gammas(
 
 
 def _added(counts: TransitionCounts, target: _Target, law: type[Geometric | Gaussian]) -> Release:
-    unit, _, delta, epsilon = target
-    noise = law.calibrated(unit, epsilon=epsilon, delta=delta)
+    noise = law.calibrated(**target.goal)
     guarantee = _promise(counts, target, noise)
     noisy = counts.cells + noise.draw(counts.space.n_cells)
-    row_totals = _public_totals(counts, unit)
+    row_totals = _public_totals(counts, target.unit)
     return _from_noisy_counts(noisy, counts.space, guarantee, noise.variance, row_totals)
 
 

@@ -8,7 +8,17 @@ from typing import Annotated
 import typer
 
 from dpmarkov.cli.inputs import counted, merged
-from dpmarkov.cli.options import Data, Declared, Events, Force, General, Merging, Noise, Target
+from dpmarkov.cli.options import (
+    Data,
+    Declared,
+    Events,
+    Force,
+    General,
+    Merging,
+    Noise,
+    Target,
+    Users,
+)
 from dpmarkov.cli.output import check_target, in_options, print_json
 from dpmarkov.cli.report import advised, as_dict, in_words
 
@@ -25,6 +35,7 @@ def release(
     events: Events,
     declared: Declared,
     target: Target,
+    users: Users,
     noise: Noise,
     merging: Merging,
     output: Output,
@@ -43,7 +54,7 @@ def release(
     import dpmarkov as dpm
 
     check_target(output, force, SUFFIXES)
-    counts = merged(counted(data, events, declared), merging, target)
+    counts = merged(counted(data, events, declared, users, target), merging, target)
     made = dpm.release(counts, **target.keywords, **noise.keywords)
     made.save(output, overwrite=force)
     advice = advised(made)

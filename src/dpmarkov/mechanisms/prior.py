@@ -11,13 +11,16 @@ The paper has no prior; there an asserted floor gives every cell its mass.
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import numpy as np
 import numpy.typing as npt
 
 from dpmarkov import privacy
 from dpmarkov.errors import DpmarkovError
 from dpmarkov.mechanisms.dirichlet import LARGEST_PRIOR
-from dpmarkov.privacy.profiles import Unit, checked
+from dpmarkov.privacy.profiles import checked
+from dpmarkov.privacy.units import Unit, UserBounds
 from dpmarkov.states import StateSpace
 
 __all__ = ["choose_prior", "floor_masses"]
@@ -35,6 +38,7 @@ def choose_prior(
     space: StateSpace,
     total: float | None,
     debias: bool,
+    **bounds: Unpack[UserBounds],
 ) -> float:
     """Choose pseudo-counts for every feasible transition.
 
@@ -48,6 +52,8 @@ def choose_prior(
         Number of transitions, if it is public or guessed in public.
     debias : bool
         Whether the prior will be taken out of the rows again.
+    max_cells, max_per_cell : int
+        For the unit `user`: the bounds that every user was cut down to.
 
     Returns
     -------
@@ -68,7 +74,7 @@ def choose_prior(
     >>> round(choose_prior("destination", total=50_000, debias=False, **target), 1)
     19.7
     """
-    needed = privacy.minimum_mass(unit, epsilon=epsilon, delta=delta)
+    needed = privacy.minimum_mass(unit, epsilon=epsilon, delta=delta, **bounds)
     mean = None
     if total is not None:
         mean = float(checked("expected_total", total, at_least=0.0)) / space.n_cells
@@ -78,7 +84,7 @@ def choose_prior(
         wanted = 2 * needed
     else:
         candidates = needed * np.geomspace(1.02, 100, 40)
-        rates = privacy.calibrate(unit, epsilon=epsilon, delta=delta, mass=candidates)
+        rates = privacy.calibrate(unit, epsilon=epsilon, delta=delta, mass=candidates, **bounds)
         n = space.n_cells / space.shape[0]
         wanted = float(candidates[np.argmin(_row_error(candidates, rates, mean, n))])
     return min(wanted, LARGEST_PRIOR)

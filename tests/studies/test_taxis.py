@@ -1,0 +1,83 @@
+"""The taxis of section 5.2: the paper's anchors on the simulated city, and real trips."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from simulation_error import LIMIT, standard_error
+
+from dpmarkov.privacy import paper
+from studies.cities import GAMMA, Recipe, all_trips
+from studies.report import Options
+from studies.taxis import MULTIPLES, PAPER_EPSILON, PAPER_SMALLEST, PAPER_TV, merging, sweep
+
+
+@pytest.fixture(scope="module")
+def figures(figures_of):
+    return figures_of("taxis")
+
+
+def near_first_order(found):
+    """Simulated means agree with the first-order closed form, which is good to 3% here."""
+    for simulated, predicted in zip(found["tv"], found["predicted"], strict=True):
+        assert (
+            abs(simulated.mean - predicted) < LIMIT * standard_error(simulated) + 0.03 * predicted
+        )
+
+
+def test_the_merged_city_has_the_paper_s_epsilons(figures):
+    (found,) = [x for x in figures["sweeps"] if x["smallest count"] == 11]
+    at = np.searchsorted(MULTIPLES, found["multiples"])
+    assert np.allclose(found["epsilon"], PAPER_EPSILON[at], rtol=0.005)
+    # the city is another one, but its error falls with epsilon as the paper's does
+    fall = np.array([x.mean for x in found["tv"]]) / PAPER_TV[at]
+    noise = LIMIT * max(standard_error(x) / x.mean for x in found["tv"])
+    assert np.all(np.abs(fall / fall.mean() - 1) < noise + 0.02)
+    assert np.all((fall > 0.6) & (fall < 1.0))
+    assert found["exact epsilon"][0] == pytest.approx(0.955, abs=0.001)
+
+
+def test_simulated_errors_agree_with_the_closed_form(figures):
+    assert len(figures["sweeps"]) == 2
+    for found in figures["sweeps"]:
+        near_first_order(found)
+
+
+def test_merging_shrinks_epsilon_and_exact_accounting_shrinks_it_further(figures):
+    for city in figures["merging"]:
+        answers = [x for x in city["steps"] if not x["untravelled"]]
+        epsilons = [x["epsilon"] for x in answers]
+        assert epsilons == sorted(epsilons, reverse=True)
+        assert all(x["exact"] < x["epsilon"] / 3 for x in answers)
+        assert [x["epsilon"] is None or x["epsilon"] > 3 for x in city["steps"][:2]] == [True] * 2
+
+
+def test_the_paper_s_largest_epsilon_is_that_of_a_single_trip():
+    N = 159_000
+    alone = paper.minimum_epsilon(size=N, categories=63, eta=1 / N, gamma=GAMMA)
+    assert alone == pytest.approx(PAPER_SMALLEST[63], abs=0.005)
+
+
+def test_the_row_of_the_smallest_count_decides_the_exact_epsilon():
+    recipe = Recipe(np.array([[11, 500, 900], [40, 300, 60], [25, 70, 800]]))
+    delta = 1e-5
+    rows = [
+        Recipe(row[None, :]).exact_epsilon(1.0, delta)  # each row for itself
+        for row in recipe.table
+    ]
+    assert recipe.exact_epsilon(1.0, delta) == max(rows) == rows[0]
+
+
+def test_real_trips_go_through_the_same_study(real_data):
+    city, taxis, bikes = all_trips(Options(data=real_data))
+    assert city.counts.total == 2_933_898
+    assert taxis.counts.total == 301_210
+    assert bikes.counts.total == 9_930_310
+    found = sweep(taxis, taxis.most_zones(3.73), [1.0, 3.0], draws=100)
+    assert found["zones"] == 30
+    assert found["epsilon"][0] < 3.73
+    near_first_order(found)
+    near_first_order(sweep(bikes, 119, [1.0], draws=30))
+    steps = {x["zones"]: x for x in merging(taxis)["steps"]}
+    assert steps[63]["epsilon"] is None
+    assert steps[30]["epsilon"] == found["epsilon"][0]
