@@ -195,7 +195,7 @@ def _altered(path, change, *, sign):
 
 ALTERATIONS = {
     "a stronger claim": (lambda h: h["guarantee"].update(epsilon=0.5), "that is claimed"),
-    "another unit": (lambda h: h["guarantee"].update(unit="user"), "unit must be one of"),
+    "another unit": (lambda h: h["guarantee"].update(unit="person"), "unit must be one of"),
     "an epsilon that is text": (
         lambda h: h["guarantee"].update(epsilon="1"),
         "epsilon is not of the type",
@@ -270,7 +270,7 @@ ALTERATIONS = {
     ),
     "counts that are not covered": (
         lambda h: h["cells"].update(private_count=[1.0] * 6),
-        "private counts are covered",
+        "private counts are not covered",
     ),
 }
 
