@@ -134,6 +134,28 @@ def test_what_arnoldi_cannot_promise_a_wide_band_solves_exactly(monkeypatch, flo
     assert np.abs(routes.sparse_stationary_distribution(P) / exact - 1).max() < 1e-13
 
 
+def test_without_room_for_a_wide_band_an_answer_that_is_not_found_is_refused(monkeypatch):
+    for name, value in {
+        "DENSE_STATES": 0,
+        "_LU_WIDTH": 0,
+        "_BAND_ENTRIES": 0,
+        "_RESTARTS": 1,
+    }.items():
+        monkeypatch.setattr(routes, name, value)
+    with pytest.raises(DpmarkovError, match=r"did not converge .* 800 states within 1 restarts"):
+        routes.sparse_stationary_distribution(two_lattices(1e-300))
+
+
+def test_a_gap_that_is_not_found_promises_nothing(monkeypatch):
+    def fails(*_, **__):
+        raise DpmarkovError("did not converge")
+
+    off = routes._without_diagonal(lattice(np.random.default_rng(4), 20, 20)[0])
+    assert routes._by_arnoldi(off)[1] < 1e-8
+    monkeypatch.setattr(routes, "second_eigenvalue", fails)
+    assert routes._by_arnoldi(off)[1] > 1e-3
+
+
 def test_a_random_chain_of_wide_band_is_not_eliminated(monkeypatch):
     monkeypatch.delattr(routes, "_by_bands")
     P, pi = random_graph(np.random.default_rng(8), 4000, 4)
@@ -162,9 +184,10 @@ def test_transient_states_of_a_sparse_chain_have_probability_zero():
     P.setdiag(0.5)
     P.setdiag(0.5, 1)
     P[n - 1, n - 2] = 0.5
-    pi = MarkovChain(sparse.csr_array(P)).stationary_distribution()
-    assert pi[:-2].max() == 0
-    assert pi[-2:] == pytest.approx([0.5, 0.5])
+    P = sparse.csr_array(P)
+    for pi in (MarkovChain(P).stationary_distribution(), stationary_distribution(P)):
+        assert pi[:-2].max() == 0
+        assert pi[-2:] == pytest.approx([0.5, 0.5])
 
 
 def test_a_sparse_chain_answers_what_a_dense_one_does():

@@ -170,3 +170,10 @@ def test_transient_states_have_probability_zero_wherever_they_stand(first):
 def test_what_has_no_answer_is_refused_by_name(P, message):
     with pytest.raises(DpmarkovError, match=message):
         stationary_distribution(P)
+
+
+def test_flows_below_the_smallest_number_are_refused():
+    n = 40
+    P = np.diag(np.full(n - 1, 1e-300), 1) + np.diag(np.ones(n - 1), -1)
+    with pytest.raises(DpmarkovError, match=r"below the smallest number .* lump\(groups\)"):
+        stationary_distribution(P)
