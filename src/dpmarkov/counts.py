@@ -53,6 +53,8 @@ class TransitionCounts:
         unit covers how those totals were used.
     spent_epsilon : float
         The share of the budget that the noise in those totals took.
+    charge : str, optional
+        Under which id a ledger was charged for that share.
     affected_rows : int, optional
         For the curator: how many rows the input policy dropped or mapped, where it is known.
 
@@ -80,6 +82,7 @@ class TransitionCounts:
     states_from_data: bool = field(default=False, kw_only=True)
     merged_for: Unit | None = field(default=None, kw_only=True)
     spent_epsilon: float = field(default=0.0, kw_only=True)
+    charge: str | None = field(default=None, kw_only=True)
     affected_rows: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:

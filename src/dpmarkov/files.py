@@ -120,6 +120,7 @@ def _header(release: Release) -> dict[str, Any]:
         },
         "row_totals": None if totals is None else totals.tolist(),
         "weak_rows": list(release.weak_rows),
+        "charge": release.charge,
     }
 
 
@@ -162,6 +163,7 @@ def _release(header: dict[str, Any], columns: Columns) -> Release:
         row_totals=None if totals is None else np.array(totals, dtype=np.int64),
         private_counts=None if counts is None else counts.astype(np.float64),
         weak_rows=_labels(header["weak_rows"]),
+        charge=header.get("charge"),  # files from before the ledger have none
     )
 
 
@@ -291,7 +293,19 @@ def atomically(target: Path, write: Callable[[Path], None]) -> None:
             os.fsync(file.fileno())
         part.chmod(0o644)
         part.replace(target)
+        _sync_folder(target.parent)
     except OSError as error:
         raise DpmarkovError(f"cannot write {target}: {error.strerror or error}") from error
     finally:
         part.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Flush the name of a file that was moved here, where the system lets one open a folder."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

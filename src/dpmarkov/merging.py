@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from heapq import heapify, heappop, heappush
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,9 +35,14 @@ import numpy.typing as npt
 from dpmarkov.adjacency import neighbours
 from dpmarkov.counts import TransitionCounts
 from dpmarkov.errors import DpmarkovError
+from dpmarkov.guarantee import Guarantee
 from dpmarkov.mechanisms.geometric import two_sided_geometric
+from dpmarkov.noise import Geometric
 from dpmarkov.privacy.profiles import Unit, check_unit
 from dpmarkov.states import StateSpace
+
+if TYPE_CHECKING:
+    from dpmarkov.ledger import Dataset
 
 __all__ = ["merge_states"]
 
@@ -54,6 +59,7 @@ def merge_states(
     unit: Unit,
     epsilon: float | None = None,
     name: str | None = None,
+    ledger: Dataset | None = None,
 ) -> TransitionCounts:
     """Join the smallest state with its smallest neighbour, again and again.
 
@@ -79,6 +85,9 @@ def merge_states(
         when this function returns, and once more at each further call.
     name : str, optional
         Which property of the GeoJSON features names the state.
+    ledger : Dataset, optional
+        The data set of a `dpmarkov.Ledger` that the release will be charged to. The share is
+        charged here, before its noise is drawn, and the release then charges the rest.
 
     Returns
     -------
@@ -106,16 +115,20 @@ def merge_states(
     """
     _check_target(counts.space, to, minimum_total)
     _check_share(counts, unit, epsilon)
+    _check_ledger(counts, ledger)
     around = neighbours(adjacency, counts.space, name=name)
     if to is not None:
         _check_reachable(around, to)
-    totals = counts.row_totals
+    totals, charge = counts.row_totals, counts.charge
     if epsilon is not None:
-        # The next float above 1/epsilon: rounding must not make the scale too small.
-        scale = math.nextafter(1 / epsilon, math.inf)
-        totals = totals + two_sided_geometric(totals.shape, scale=scale)
+        noise = Geometric.calibrated(unit, epsilon=epsilon, delta=0.0)
+        if ledger is not None:
+            share = Guarantee(unit, epsilon, 0.0, noise, conditions=())
+            charge = ledger.charge(share, purpose="merging")
+        totals = totals + two_sided_geometric(totals.shape, scale=noise.scale)
     joins = _joins(totals.tolist(), around, counts.space, to, minimum_total)
-    return _joined(counts, joins, unit, epsilon or 0.0)
+    merged = _joined(counts, joins, unit, epsilon or 0.0)
+    return replace(merged, charge=charge)
 
 
 # -- what may be asked ---------------------------------------------------------------------------
@@ -155,6 +168,16 @@ def _check_share(counts: TransitionCounts, unit: Unit, epsilon: float | None) ->
         )
     if epsilon is not None and not 0 < epsilon < math.inf:
         raise DpmarkovError(f"epsilon={epsilon!r} must be above 0 and finite")
+
+
+def _check_ledger(counts: TransitionCounts, ledger: Dataset | None) -> None:
+    before = counts.charge is not None
+    if counts.spent_epsilon and before != (ledger is not None):
+        raise DpmarkovError(
+            "the counts were merged before, "
+            + ("charged to a ledger" if before else "charged to none")
+            + "; give the same ledger= each time, or start from the counts as they were"
+        )
 
 
 def _check_reachable(around: _Neighbours, to: int) -> None:

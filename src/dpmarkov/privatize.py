@@ -3,12 +3,15 @@
 `release` calibrates the noise once for the whole chain (theory section 3, *rows*), draws it once
 for each feasible cell, and does the rest by post-processing. What steers it is public: the
 target, the declared states, and under `destination` the row totals, which that unit does not
-hide. Under `transition` nothing is read off the data but through the noise.
+hide. Under `transition` nothing is read off the data but through the noise. Where there is a
+ledger, it is charged when all of that is settled and before the first random bit is drawn.
 """
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,12 +29,19 @@ from dpmarkov.privacy.profiles import Unit, check_unit
 from dpmarkov.privacy.pure_share import remaining
 from dpmarkov.states import Label, StateSpace
 
+if TYPE_CHECKING:
+    from dpmarkov.ledger import Dataset
+
 __all__ = ["release"]
 
 Floats = npt.NDArray[np.float64]
 
 _DECLARED = "The states and the feasible transitions were declared without looking at the data."
 _ONCE = "This is the only release of these data; several releases add up."
+_IN_A_LEDGER = (
+    "Several releases of these data add up. A ledger keeps all that are charged to it, this one "
+    "among them, within epsilon = {0.epsilon:g} and delta = {0.delta:g} together."
+)
 _FROM_DATA = (
     "NOT PRIVATE as it stands: the states were read off the data, and which states occur is not "
     "protected at all."
@@ -54,6 +64,7 @@ def release(
     debias: bool = True,
     assume_floor: float | None = None,
     expected_total: float | None = None,
+    ledger: Dataset | None = None,
 ) -> Release:
     """Privatize counts: a chain, a table or a single row, with its guarantee.
 
@@ -85,6 +96,9 @@ def release(
     expected_total : float, optional
         A public guess of the number of transitions, for ``prior="auto"`` where the true number
         is private. A wrong guess costs accuracy, never privacy.
+    ledger : Dataset, optional
+        A data set of a `dpmarkov.Ledger`: charged before noise is drawn, told when the release has
+        been saved. A release that is never saved stays charged.
 
     Returns
     -------
@@ -94,6 +108,8 @@ def release(
     ------
     InfeasibleError
         If no rate meets the target at this mass; it says what would.
+    BudgetError
+        If the ledger has less left; nothing is charged or drawn then.
     DpmarkovError
         If an argument is out of range or does not go with another.
 
@@ -110,7 +126,8 @@ def release(
     True
     """
     check_unit(unit)
-    target = _target(counts, unit, float(epsilon), float(delta))
+    _check_ledger(counts, unit, ledger)
+    target = _target(counts, unit, float(epsilon), float(delta), ledger)
     if mechanism == "dirichlet":
         return _dirichlet(counts, target, prior, debias, assume_floor, expected_total)
     if mechanism not in _ADDED:
@@ -130,15 +147,18 @@ _ADDED: dict[str, type[Geometric | Gaussian]] = {"geometric": Geometric, "gaussi
 
 
 class _Target(NamedTuple):
-    """The promise, and what of its epsilon is left for the noise in the counts."""
+    """The promise, what of its epsilon is left for the noise in the counts, and who keeps count."""
 
     unit: Unit
     epsilon: float
     delta: float
     left: float
+    ledger: Dataset | None
 
 
-def _target(counts: TransitionCounts, unit: Unit, epsilon: float, delta: float) -> _Target:
+def _target(
+    counts: TransitionCounts, unit: Unit, epsilon: float, delta: float, ledger: Dataset | None
+) -> _Target:
     """Take off what merging has spent, and refuse merging that this unit does not cover."""
     merged_for = counts.merged_for or ("destination" if counts.space.merges else unit)
     if merged_for != unit:
@@ -153,7 +173,7 @@ def _target(counts: TransitionCounts, unit: Unit, epsilon: float, delta: float) 
             f"merging states has spent epsilon={spent:g}, which leaves nothing of epsilon="
             f"{epsilon:g}; release at a larger epsilon, or merge with a smaller share"
         )
-    return _Target(unit, epsilon, delta, remaining(epsilon, spent))
+    return _Target(unit, epsilon, delta, remaining(epsilon, spent), ledger)
 
 
 def _refuse_of_dirichlet(names: list[str], mechanism: Mechanism) -> None:
@@ -167,8 +187,8 @@ def _refuse_of_dirichlet(names: list[str], mechanism: Mechanism) -> None:
 def _promise(
     counts: TransitionCounts, target: _Target, noise: Noise, asserted: tuple[str, ...] = ()
 ) -> Guarantee:
-    unit, epsilon, delta, _ = target
-    conditions = _conditions(counts, unit) + asserted
+    unit, epsilon, delta, _, ledger = target
+    conditions = _conditions(counts, unit, ledger) + asserted
     return Guarantee(unit, epsilon, delta, noise, conditions, counts.spent_epsilon)
 
 
@@ -176,9 +196,10 @@ def _public_totals(counts: TransitionCounts, unit: Unit) -> npt.NDArray[np.int64
     return counts.row_totals if unit == "destination" else None
 
 
-def _conditions(counts: TransitionCounts, unit: Unit) -> tuple[str, ...]:
+def _conditions(counts: TransitionCounts, unit: Unit, ledger: Dataset | None) -> tuple[str, ...]:
     states = (_FROM_DATA if counts.states_from_data else _DECLARED, *_merging(counts.space, unit))
-    return (*states, _TOTALS, _ONCE) if unit == "destination" else (*states, _ONCE)
+    others = _ONCE if ledger is None else _IN_A_LEDGER.format(ledger.budget)
+    return (*states, _TOTALS, others) if unit == "destination" else (*states, others)
 
 
 def _merging(space: StateSpace, unit: Unit) -> tuple[str, ...]:
@@ -187,6 +208,42 @@ def _merging(space: StateSpace, unit: Unit) -> tuple[str, ...]:
     totals = "public row totals" if unit == "destination" else "row totals with noise, drawn once"
     after = space.shape[0]
     return (_MERGED.format(before=after + len(space.merges), after=after, totals=totals),)
+
+
+# -- the ledger --------------------------------------------------------------------------------
+
+
+def _check_ledger(counts: TransitionCounts, unit: Unit, ledger: Dataset | None) -> None:
+    """Refuse what could not be charged, or was charged elsewhere."""
+    if ledger is None:
+        if counts.charge is not None:
+            raise DpmarkovError(
+                "merging these states was charged to a ledger; release against the same data set "
+                "of it (ledger=)"
+            )
+        return
+    if not hasattr(ledger, "check_charged"):
+        raise DpmarkovError(
+            f"ledger= takes a data set of a ledger, such as ledger.dataset('trips'), not {ledger!r}"
+        )
+    ledger.check_unit(unit)
+    if counts.charge is not None:
+        ledger.check_charged(counts.charge)
+    elif counts.spent_epsilon:
+        raise DpmarkovError(
+            "merging drew noise that no ledger was charged for; merge the original counts again "
+            "with ledger=, which charges it before"
+        )
+
+
+def _charged(target: _Target, guarantee: Guarantee) -> dict[str, Any]:
+    """Charge the ledger, if there is one: not before all is settled, and before any noise."""
+    if target.ledger is None:
+        return {}
+    # What merging spent was charged when it was.
+    own = replace(guarantee, epsilon=target.left, spent_epsilon=0.0)
+    charge = target.ledger.charge(own)
+    return {"charge": charge, "on_saved": partial(target.ledger.confirm, charge)}
 
 
 # -- gamma noise -------------------------------------------------------------------------------
@@ -200,7 +257,7 @@ def _dirichlet(
     assume_floor: float | None,
     expected_total: float | None,
 ) -> Release:
-    unit, _, delta, epsilon = target
+    unit, _, delta, epsilon, _ = target
     if assume_floor is None:
         public_total = counts.total if unit == "destination" else expected_total
         m = _prior(prior, counts.space, unit, epsilon, delta, debias, public_total)
@@ -212,9 +269,11 @@ def _dirichlet(
     rate = dirichlet.exact_rate(privacy.calibrate(unit, epsilon=epsilon, delta=delta, mass=mass))
     noise = Dirichlet(rate, mass)
     guarantee = _promise(counts, target, noise, asserted)
+    dirichlet.check_shapes(counts.cells, rate=rate, prior=m)
+    charged = _charged(target, guarantee)
     log_g = dirichlet.draw(counts.cells, rate=rate, prior=m)
     row_totals = _public_totals(counts, unit)
-    return _from_gammas(log_g, counts.space, guarantee, rate, m, debias, row_totals)
+    return _from_gammas(log_g, counts.space, guarantee, rate, m, debias, row_totals, charged)
 
 
 def _prior(
@@ -278,6 +337,7 @@ def _from_gammas(
     prior: float,
     debias: bool,
     row_totals: npt.NDArray[np.int64] | None,
+    charged: dict[str, Any],
 ) -> Release:
     """Post-process the private gamma vector; nothing here has seen a count but public totals."""
     rows = dirichlet.private_rows(log_g, space)
@@ -304,6 +364,7 @@ def _from_gammas(
         row_totals=row_totals,
         private_counts=private_counts,
         weak_rows=_weak_rows(totals, spread, space),
+        **charged,
     )
 
 
@@ -311,12 +372,13 @@ def _from_gammas(
 
 
 def _added(counts: TransitionCounts, target: _Target, law: type[Geometric | Gaussian]) -> Release:
-    unit, _, delta, epsilon = target
+    unit, _, delta, epsilon, _ = target
     noise = law.calibrated(unit, epsilon=epsilon, delta=delta)
     guarantee = _promise(counts, target, noise)
+    charged = _charged(target, guarantee)
     noisy = counts.cells + noise.draw(counts.space.n_cells)
     row_totals = _public_totals(counts, unit)
-    return _from_noisy_counts(noisy, counts.space, guarantee, noise.variance, row_totals)
+    return _from_noisy_counts(noisy, counts.space, guarantee, noise.variance, row_totals, charged)
 
 
 def _from_noisy_counts(
@@ -325,6 +387,7 @@ def _from_noisy_counts(
     guarantee: Guarantee,
     variance: float,
     row_totals: npt.NDArray[np.int64] | None,
+    charged: dict[str, Any],
 ) -> Release:
     """Post-process the private counts; nothing here has seen a true one but public totals."""
     if row_totals is None:
@@ -342,6 +405,7 @@ def _from_noisy_counts(
         row_totals=row_totals,
         private_counts=noisy if row_totals is None else None,
         weak_rows=_weak_rows(totals, spread, space),
+        **charged,
     )
 
 

@@ -15,7 +15,7 @@ from dpmarkov import privacy
 from dpmarkov.privacy.profiles import Unit
 from dpmarkov.states import StateSpace
 
-__all__ = ["choose_prior"]
+__all__ = ["ample_prior", "choose_prior"]
 
 # Ten times the mean cell; where the size is private, a thousand times what is needed at least.
 _ABOVE_MEAN = 10.0
@@ -61,14 +61,32 @@ def choose_prior(
     needed = privacy.minimum_mass(unit, epsilon=epsilon, delta=delta)
     mean = None if total is None else total / space.n_cells
     if debias:
-        least = _ABOVE_MINIMUM * needed
-        return least if mean is None else _ABOVE_MEAN * max(mean, needed)
+        if mean is None:
+            return ample_prior(unit, epsilon=epsilon, delta=delta)
+        return _ABOVE_MEAN * max(mean, needed)
     if mean is None:
         return 2 * needed
     candidates = needed * np.geomspace(1.02, 100, 40)
     rates = privacy.calibrate(unit, epsilon=epsilon, delta=delta, mass=candidates)
     n = space.n_cells / space.shape[0]
     return float(candidates[np.argmin(_row_error(candidates, rates, mean, n))])
+
+
+def ample_prior(unit: Unit, *, epsilon: float, delta: float) -> float:
+    """Give the pseudo-counts that are chosen where nothing is known of the size.
+
+    Parameters
+    ----------
+    unit, epsilon, delta
+        The target.
+
+    Returns
+    -------
+    float
+        At most 2^31, up to which noise is exact.
+    """
+    needed = privacy.minimum_mass(unit, epsilon=epsilon, delta=delta)
+    return min(_ABOVE_MINIMUM * needed, 2.0**31)
 
 
 def _row_error(m: np.ndarray, rate: np.ndarray, mean: float, n: float) -> np.ndarray:
