@@ -34,11 +34,12 @@ __all__ = [
 # What the API calls by its keywords, the command line calls by its options.
 _IN_OPTIONS = (
     (r"overwrite=True", "--force"),
+    (r"Ledger\.create \(ledger init\)", "dpmarkov ledger init"),
     (r"\b(invalid|unit|mechanism)='(\w+)'", r"--\1 \2"),
     (r"\bto=", "merge_to="),
     (r"\bminimum_total=", "merge_minimum="),
     (r"\b(merge|assume|expected|row)_(to|minimum|floor|total|totals)\b", r"--\1-\2"),
-    (r"(?<![\w-])(prior|support|states|invalid|other|epsilon|delta|count)(?==)", r"--\1"),
+    (r"(?<![\w-])(prior|support|states|invalid|other|epsilon|delta|count|ledger)(?==)", r"--\1"),
     (r"(--[a-z-]+)=(?=[\w'.-])", r"\1 "),
     (r"(--[a-z-]+)=", r"\1"),
 )

@@ -29,6 +29,7 @@ from dpmarkov.ledger.budget import Budget, Spending, fits, spent
 from dpmarkov.ledger.charges import Charge, Purpose, charges_of, said_by, spending_of
 from dpmarkov.ledger.database import Database
 from dpmarkov.ledger.entries import Entry, check_chain, check_head, head_of, linked
+from dpmarkov.ledger.export import export
 from dpmarkov.ledger.schema import add_entry, bring_up_to_date, check_version, read_entries
 from dpmarkov.noise import Dirichlet, Mechanism
 
@@ -190,6 +191,25 @@ class Ledger:
         if head is not None:
             check_head(entries, head)
         return head_of(entries)
+
+    def export(self, path: str | PathLike[str], *, overwrite: bool = False) -> int:
+        """Write all entries to a file, all of it or nothing.
+
+        Parameters
+        ----------
+        path : path
+            Ends in ``.csv`` or ``.json``.
+        overwrite : bool
+            Whether a file of that name may be replaced.
+
+        Returns
+        -------
+        int
+            How many entries there are.
+        """
+        entries = self.entries()
+        export(entries, path, overwrite=overwrite)
+        return len(entries)
 
     @contextmanager
     def _writing(self) -> Iterator[_Page]:
