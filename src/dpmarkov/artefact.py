@@ -166,8 +166,15 @@ class Release:
         from dpmarkov.files import save
 
         save(self, path, overwrite=overwrite)
-        if self.on_saved is not None:
+        if self.on_saved is None:
+            return
+        try:
             self.on_saved(Path(path).name)
+        except DpmarkovError as error:
+            raise DpmarkovError(
+                f"{path} is written, but its charge is not confirmed: {error}. The charge counts "
+                "all the same; save once more with overwrite=True to confirm it"
+            ) from error
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Release):

@@ -20,6 +20,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ class Database:
         self._may_create = may_create
         self.is_sqlite = self._url.get_backend_name() == "sqlite"
         self.name = _shown(self._url)
-        if self.is_sqlite and not may_create and not self._path.is_file():
+        if self.is_sqlite and not may_create and not _path(self._url).is_file():
             raise DpmarkovError(
                 f"there is no ledger {self.name}; make one with Ledger.create (ledger init)"
             )
@@ -80,44 +81,10 @@ class Database:
 
     @contextmanager
     def _connected(self, begin: str) -> Iterator[sa.Connection]:
-        engine = self._engine()
+        engine = _engine(self._url, self._may_create)
         opened = engine.connect().execution_options(dpmarkov_begin=begin)
         with opened as connection, connection.begin():
             yield connection
-
-    def _engine(self) -> sa.Engine:
-        if not self.is_sqlite:
-            return self._server()
-        engine = sa.create_engine("sqlite://", creator=self._open_file, poolclass=NullPool)
-        sa.event.listen(engine, "begin", _begin)
-        return engine
-
-    def _server(self) -> sa.Engine:
-        try:
-            return sa.create_engine(
-                self._url,
-                poolclass=NullPool,
-                isolation_level="READ COMMITTED",
-                connect_args={"connect_timeout": _CONNECT},
-            )
-        except ImportError:
-            raise DpmarkovError(
-                "a ledger on PostgreSQL needs a driver that is not installed: "
-                "pip install 'dpmarkov[postgres]'"
-            ) from None
-
-    def _open_file(self) -> sqlite3.Connection:
-        mode = "rwc" if self._may_create else "rw"
-        connection = sqlite3.connect(
-            f"{self._path.absolute().as_uri()}?mode={mode}",
-            uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False,
-        )  # fmt: skip
-        with closing(connection.execute("PRAGMA synchronous = EXTRA")):
-            return connection
-
-    @property
-    def _path(self) -> Path:
-        return Path(self._url.database or "").expanduser()
 
     @contextmanager
     def _plainly(self) -> Iterator[None]:
@@ -158,6 +125,41 @@ def _shown(url: URL) -> str:
     user = f"{url.username}@" if url.username else ""
     port = f":{url.port}" if url.port else ""
     return f"postgresql://{user}{url.host or ''}{port}/{url.database or ''}"
+
+
+def _path(url: URL) -> Path:
+    return Path(url.database or "").expanduser()
+
+
+@cache
+def _engine(url: URL, may_create: bool) -> sa.Engine:
+    """Make what connects; it holds no connection, so that a fork does no harm."""
+    if url.get_backend_name() == "sqlite":
+        file = partial(_open_file, _path(url).absolute(), "rwc" if may_create else "rw")
+        engine = sa.create_engine("sqlite://", creator=file, poolclass=NullPool)
+        sa.event.listen(engine, "begin", _begin)
+        return engine
+    try:
+        return sa.create_engine(
+            url,
+            poolclass=NullPool,
+            isolation_level="READ COMMITTED",
+            connect_args={"connect_timeout": _CONNECT},
+        )
+    except ImportError:
+        raise DpmarkovError(
+            "a ledger on PostgreSQL needs a driver that is not installed: "
+            "pip install 'dpmarkov[postgres]'"
+        ) from None
+
+
+def _open_file(path: Path, mode: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"{path.as_uri()}?mode={mode}",
+        uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False,
+    )  # fmt: skip
+    with closing(connection.execute("PRAGMA synchronous = EXTRA")):
+        return connection
 
 
 def _begin(connection: sa.Connection) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from dpmarkov.errors import DpmarkovError
@@ -89,7 +89,7 @@ class Entry:
 
 def _digest(entry: Entry) -> str:
     """Hash what an entry says; absent values leave no trace, so that new columns change nothing."""
-    said = {k: v for k, v in asdict(entry).items() if v is not None and k != "hash"}
+    said = {k: v for k, v in vars(entry).items() if v is not None and k != "hash"}
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import fields
 from os import PathLike
 from pathlib import Path
 
@@ -41,10 +41,10 @@ def _write_csv(entries: Sequence[Entry], path: Path) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         lines = csv.writer(file)
         lines.writerow(field.name for field in fields(Entry))
-        lines.writerows(asdict(entry).values() for entry in entries)
+        lines.writerows(vars(entry).values() for entry in entries)
 
 
 def _write_json(entries: Sequence[Entry], path: Path) -> None:
-    rows = [{k: v for k, v in asdict(entry).items() if v is not None} for entry in entries]
+    rows = [{k: v for k, v in vars(entry).items() if v is not None} for entry in entries]
     whole = {"format": "dpmarkov ledger", "head": head_of(entries), "entries": rows}
     path.write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -127,8 +127,7 @@ def read_entries(connection: sa.Connection) -> list[Entry]:
 
 def add_entry(connection: sa.Connection, entry: Entry) -> None:
     """Write one more entry."""
-    values = {field.name: getattr(entry, field.name) for field in fields(Entry)}
-    connection.execute(sa.insert(_entries).values(values))
+    connection.execute(sa.insert(_entries).values(vars(entry)))
 
 
 def _version(connection: sa.Connection) -> int | None:
