@@ -183,7 +183,7 @@ def test_a_file_that_is_no_ledger_is_told(tmp_path):
             use(tmp_path / "notes.db")
         with pytest.raises(dpm.DpmarkovError, match=r"cannot be used|no ledger"):
             use(tmp_path / "absent" / "ledger.db")
-    assert dpm.Ledger.create(f"sqlite:///{tmp_path}/a%b #?.db").verify().startswith("0:")
+    assert dpm.Ledger.create(tmp_path / "a%b #?.db").verify().startswith("0:")
     assert (tmp_path / "a%b #?.db").is_file()
 
 
@@ -223,3 +223,14 @@ def test_the_library_does_not_load_the_database_s_before_a_ledger_is_used(tmp_pa
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
     assert importlib.import_module("dpmarkov.ledger")
+
+
+def test_a_ledger_stays_the_same_file_wherever_one_works(tmp_path, monkeypatch):
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        ledger = dpm.Ledger.create("ledger.db")
+        ledger.add_dataset(name, unit="transition", epsilon=1, delta=0)
+        monkeypatch.chdir(tmp_path)
+        assert [dataset.name for dataset in ledger.datasets()] == [name]
+        assert ledger.name == "ledger.db"

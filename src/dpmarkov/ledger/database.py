@@ -56,11 +56,12 @@ class Database:
     """
 
     def __init__(self, url: Any, *, may_create: bool = False) -> None:
-        self._url = _parsed(str(url))
+        given = _parsed(str(url))
+        self.name = _shown(given)
+        self.is_sqlite = given.get_backend_name() == "sqlite"
+        self._url = _from_the_root(given) if self.is_sqlite else given
         self._may_create = may_create
-        self.is_sqlite = self._url.get_backend_name() == "sqlite"
-        self.name = _shown(self._url)
-        if self.is_sqlite and not may_create and not _path(self._url).is_file():
+        if self.is_sqlite and not may_create and not Path(self._url.database or "").is_file():
             raise DpmarkovError(
                 f"there is no ledger {self.name}; make one with Ledger.create (ledger init)"
             )
@@ -103,10 +104,8 @@ class Database:
 
 
 def _parsed(url: str) -> URL:
-    if "://" not in url:
-        url = f"sqlite:///{url}"
     try:
-        parsed = sa.make_url(url)
+        parsed = sa.make_url(url) if "://" in url else URL.create("sqlite", database=url)
     except (ArgumentError, ValueError):
         raise DpmarkovError(f"this address cannot be read: {_KINDS}") from None
     scheme = parsed.drivername
@@ -127,15 +126,16 @@ def _shown(url: URL) -> str:
     return f"postgresql://{user}{url.host or ''}{port}/{url.database or ''}"
 
 
-def _path(url: URL) -> Path:
-    return Path(url.database or "").expanduser()
+def _from_the_root(url: URL) -> URL:
+    """Name a file so that it stays the same one, whatever becomes the working folder."""
+    return url.set(database=str(Path(url.database or "").expanduser().absolute()))
 
 
 @cache
 def _engine(url: URL, may_create: bool) -> sa.Engine:
     """Make what connects; it holds no connection, so that a fork does no harm."""
     if url.get_backend_name() == "sqlite":
-        file = partial(_open_file, _path(url).absolute(), "rwc" if may_create else "rw")
+        file = partial(_open_file, Path(url.database or ""), "rwc" if may_create else "rw")
         engine = sa.create_engine("sqlite://", creator=file, poolclass=NullPool)
         sa.event.listen(engine, "begin", _begin)
         return engine
