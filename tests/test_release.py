@@ -240,7 +240,8 @@ def test_the_paper_s_setting_prints_its_condition_and_refuses_other_data():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"unit": "user"}, "unit must be one of"),
+        ({"unit": "person"}, "unit must be one of"),
+        ({"unit": "user"}, "needs max_cells=.* count"),
         ({"unit": "transition", "assume_floor": 0.1}, "assume_floor goes with unit='destination'"),
         ({"unit": "destination", "assume_floor": 0.1, "prior": 5}, "without a prior"),
         ({"unit": "destination", "assume_floor": 0.4}, "at most 1/n = 0.333"),
@@ -249,7 +250,7 @@ def test_the_paper_s_setting_prints_its_condition_and_refuses_other_data():
         ({"unit": "destination", "mechanism": "laplace"}, "not 'laplace'"),
         ({"unit": "destination", "epsilon": -1}, "epsilon must be at least 0"),
         ({"unit": "destination", "delta": 0}, "delta must be above 0"),
-        ({"unit": "user", "mechanism": "geometric"}, "unit must be one of"),
+        ({"unit": "user", "mechanism": "geometric"}, "needs max_cells="),
         ({"unit": "transition", "mechanism": "gaussian", "delta": 0}, "delta must be above 0"),
         ({"unit": "transition", "mechanism": "geometric", "delta": 1}, "delta.*below 1"),
         ({"unit": "transition", "mechanism": "geometric", "epsilon": -1}, "epsilon must be at l"),

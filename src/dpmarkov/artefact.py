@@ -57,8 +57,8 @@ class Release:
     row_totals : array of int, optional
         How many transitions leave each origin; public under the unit `destination`, else absent.
     private_counts : array of float, optional
-        Unbiased private counts aligned with the support (unit `transition`); some are below
-        zero. Their variance is (count + m) / r from the Dirichlet mechanism, and that of the
+        Unbiased private counts aligned with the support (units `transition` and `user`); some are
+        below zero. Their variance is (count + m) / r from the Dirichlet mechanism, and that of the
         noise from the others.
     weak_rows : tuple of labels
         Origins without data, or with so few that their noise outweighs them: the row is all or
@@ -94,7 +94,7 @@ class Release:
         if self.row_totals is not None and self.guarantee.unit != "destination":
             raise DpmarkovError("row totals are public under the unit 'destination' only")
         if self.private_counts is not None and self.guarantee.unit == "destination":
-            raise DpmarkovError("private counts are covered by the unit 'transition' only")
+            raise DpmarkovError("private counts are not covered by the unit 'destination'")
         if self.space.merges and not (
             self.guarantee.spent_epsilon or self.guarantee.unit == "destination"
         ):

@@ -26,7 +26,7 @@ from dpmarkov.states import Label, StateSpace
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from dpmarkov.privacy.profiles import Unit
+    from dpmarkov.privacy.units import Unit
 
 __all__ = ["TransitionCounts"]
 
@@ -48,13 +48,16 @@ class TransitionCounts:
         The bounds that each user was cut down to before counting (L0 and Linf), both or none.
     states_from_data : bool
         Whether states were read off the data, so that nothing derived from them is private.
-    merged_for : {"destination", "transition"}, optional
+    bounds_epsilon : float
+        What choosing these bounds from the data took of the budget, as a part of `spent_epsilon`;
+        0 where they were declared.
+    merged_for : {"destination", "transition", "user"}, optional
         The unit under which states were merged by their row totals, where they were: no other
         unit covers how those totals were used.
     spent_epsilon : float
-        The share of the budget that the noise in those totals took.
+        The share of the budget that is gone: for the noise in those totals, and for the bounds.
     charge : str, optional
-        Under which id a ledger was charged for that share.
+        Under which id a ledger was charged for that share, the latest part of it.
     affected_rows : int, optional
         For the curator: how many rows the input policy dropped or mapped, where it is known.
 
@@ -79,6 +82,7 @@ class TransitionCounts:
     cells: npt.NDArray[np.int64]
     max_cells: int | None = field(default=None, kw_only=True)
     max_per_cell: int | None = field(default=None, kw_only=True)
+    bounds_epsilon: float = field(default=0.0, kw_only=True)
     states_from_data: bool = field(default=False, kw_only=True)
     merged_for: Unit | None = field(default=None, kw_only=True)
     spent_epsilon: float = field(default=0.0, kw_only=True)
@@ -87,7 +91,8 @@ class TransitionCounts:
 
     def __post_init__(self) -> None:
         _check_bounds(self.max_cells, self.max_per_cell)
-        _check_share(self.merged_for, self.spent_epsilon)
+        _check_share(self.merged_for, self.spent_epsilon - self.bounds_epsilon)
+        _check_choice(self.max_cells, self.bounds_epsilon)
         values = np.asarray(self.cells)
         if values.shape != (self.space.n_cells,):
             raise DpmarkovError(
@@ -237,6 +242,7 @@ class TransitionCounts:
             and np.array_equal(self.cells, other.cells)
             and (self.max_cells, self.max_per_cell) == (other.max_cells, other.max_per_cell)
             and (self.merged_for, self.spent_epsilon) == (other.merged_for, other.spent_epsilon)
+            and self.bounds_epsilon == other.bounds_epsilon
             and self.states_from_data == other.states_from_data
         )
 
@@ -245,9 +251,11 @@ class TransitionCounts:
     def __repr__(self) -> str:
         notes = ["sensitive"]
         if self.max_cells is not None:
-            notes.append(f"users bounded to {self.max_cells} cells of {self.max_per_cell}")
+            price = f", epsilon={self.bounds_epsilon:g} spent" if self.bounds_epsilon else ""
+            notes.append(f"users bounded to {self.max_cells} cells of {self.max_per_cell}{price}")
         if self.merged_for is not None:
-            spent = f", epsilon={self.spent_epsilon:g} spent" if self.spent_epsilon else ""
+            share = self.spent_epsilon - self.bounds_epsilon
+            spent = f", epsilon={share:g} spent" if share else ""
             notes.append(f"merged for unit {self.merged_for!r}{spent}")
         if self.states_from_data:
             notes.append("states taken from the data, not private")
@@ -263,10 +271,17 @@ def _check_bounds(max_cells: int | None, max_per_cell: int | None) -> None:
 
 
 def _check_share(merged_for: Unit | None, spent: float) -> None:
-    if not (0 < spent < math.inf if merged_for == "transition" else spent == 0):
+    if not (0 < spent < math.inf if merged_for in ("transition", "user") else spent == 0):
         raise DpmarkovError(
             f"spent_epsilon={spent:g} does not go with merged_for={merged_for!r}: merging takes a "
-            "share of the budget under the unit 'transition', and under no other"
+            "share of the budget under the units 'transition' and 'user', and under no other"
+        )
+
+
+def _check_choice(max_cells: int | None, spent: float) -> None:
+    if not (0 <= spent < math.inf) or (spent and max_cells is None):
+        raise DpmarkovError(
+            f"bounds_epsilon={spent:g} must be at least 0 and finite, and go with bounds of users"
         )
 
 

@@ -101,6 +101,7 @@ def _header(release: Release) -> dict[str, Any]:
             "epsilon": promise.epsilon,
             "delta": promise.delta,
             "spent_epsilon": promise.spent_epsilon,
+            **promise.bounds,
             "conditions": list(promise.conditions),
         },
         "mechanism": {
@@ -156,6 +157,7 @@ def _release(header: dict[str, Any], columns: Columns) -> Release:
             noise_of(mechanism["name"], mechanism["noise"]),
             tuple(map(str, promise["conditions"])),
             float(promise["spent_epsilon"]),
+            **{name: promise[name] for name in ("max_cells", "max_per_cell") if name in promise},
         ),
         prior=float(mechanism["prior"]),
         debiased=bool(mechanism["debiased"]),

@@ -16,10 +16,12 @@ import numpy.typing as npt
 
 from dpmarkov.errors import DpmarkovError
 from dpmarkov.noise import Noise
-from dpmarkov.privacy.profiles import Unit, check_unit
 from dpmarkov.privacy.pure_share import profile_after
+from dpmarkov.privacy.units import Unit, UserBounds, bounds_for, sensitivity
 
-__all__ = ["Guarantee"]
+__all__ = ["ONLY_RELEASE", "Guarantee", "check_share"]
+
+ONLY_RELEASE = "This is the only release of these data; several releases add up."
 
 _HIDDEN = {
     "destination": (
@@ -32,7 +34,29 @@ _HIDDEN = {
         "more are hard to tell apart. A transition that moved to another origin counts as two "
         "changes"
     ),
+    "user": (
+        "whether any single person is in the data at all, and with them everything they did, up to "
+        "the bound: two data sets of which one has one person more, with up to {max_per_cell} "
+        "transitions in each of up to {max_cells} cells (pairs of origin and destination), are "
+        "hard to tell apart"
+    ),
 }
+_BEFORE = {
+    "transition": "the noise in the row totals by which states were merged",
+    "user": (
+        "the noise in the numbers by which states were merged or the bounds of users were chosen "
+        "(the conditions say which)"
+    ),
+}
+_EACH_BY_ITSELF = (
+    "This protects each transition by itself. Someone who contributed many is protected for each "
+    "of them, not for all of them together."
+)
+_BOUNDING = (
+    "Whoever did more than the bound allows was cut down to it before counting: no more than "
+    "{max_cells} of their cells, drawn by lot, and no more than {max_per_cell} transitions in each "
+    "of these were counted. The rest is missing from the release, and hidden altogether."
+)
 
 
 @dataclass(frozen=True)
@@ -41,7 +65,7 @@ class Guarantee:
 
     Parameters
     ----------
-    unit : {"destination", "transition"}
+    unit : {"destination", "transition", "user"}
         What is hidden.
     epsilon, delta : float
         The promise.
@@ -50,7 +74,10 @@ class Guarantee:
     conditions : tuple of str
         What must be true of the data, or of their handling, for the promise to hold.
     spent_epsilon : float
-        The share of epsilon that merging states by noisy row totals took before this noise.
+        The share of epsilon that was spent before this noise: on merging states by noisy row
+        totals, or on choosing the bounds of users.
+    max_cells, max_per_cell : int, optional
+        For the unit `user`: what each user was cut down to before counting.
 
     Raises
     ------
@@ -71,10 +98,12 @@ class Guarantee:
     noise: Noise
     conditions: tuple[str, ...]
     spent_epsilon: float = 0.0
+    max_cells: int | None = None
+    max_per_cell: int | None = None
 
     def __post_init__(self) -> None:
-        check_unit(self.unit)
-        _check_share(self.unit, self.epsilon, self.spent_epsilon)
+        sensitivity(self.unit, max_cells=self.max_cells, max_per_cell=self.max_per_cell)
+        check_share(self.unit, self.epsilon, self.spent_epsilon)
         actual = self.profile(self.epsilon)
         if not (0 <= self.delta < 1 and actual <= self.delta):
             raise DpmarkovError(
@@ -82,6 +111,11 @@ class Guarantee:
                 f"{self.epsilon:g}, more than the {self.delta:g} that is claimed; the file was "
                 "altered, or the noise was not calibrated for this claim"
             )
+
+    @property
+    def bounds(self) -> UserBounds:
+        """The bounds of a user as `dpmarkov.privacy` takes them; empty at other units."""
+        return bounds_for(self.unit, self.max_cells, self.max_per_cell)
 
     @overload
     def profile(self, epsilon: float) -> float: ...
@@ -100,22 +134,23 @@ class Guarantee:
         float or array
         """
         if not self.spent_epsilon:
-            return self.noise.profile(self.unit, epsilon)
+            return self.noise.profile(self.unit, epsilon, **self.bounds)
         return profile_after(
-            self.spent_epsilon, lambda left: self.noise.profile(self.unit, left), epsilon
+            self.spent_epsilon,
+            lambda left: self.noise.profile(self.unit, left, **self.bounds),
+            epsilon,
         )
 
     def __str__(self) -> str:
         lines = [
             f"This release is ({self.epsilon:g}, {self.delta:g})-differentially private "
             f"at the unit {self.unit!r}.",
-            f"It hides {_HIDDEN[self.unit]}.",
+            f"It hides {_HIDDEN[self.unit].format(**self.bounds)}.",
             f"Whatever someone already knows and whatever they compute from the release, any "
             f"conclusion is at most e^{self.epsilon:g} = {_factor(self.epsilon)} times as probable "
             f"on one of the two data sets as on the other{self._exception()}.",
             *self._share(),
-            "This protects each transition by itself. Someone who contributed many is protected "
-            "for each of them, not for all of them together.",
+            _BOUNDING.format(**self.bounds) if self.unit == "user" else _EACH_BY_ITSELF,
             "It holds under these conditions:",
             *(f"  * {condition}" for condition in self.conditions),
         ]
@@ -127,24 +162,29 @@ class Guarantee:
         if not self.spent_epsilon:
             return []
         return [
-            f"Of epsilon = {self.epsilon:g}, {self.spent_epsilon:g} was spent on the noise in the "
-            f"row totals by which states were merged, and the other "
-            f"{self.epsilon - self.spent_epsilon:g} on the noise in the counts."
+            f"Of epsilon = {self.epsilon:g}, {self.spent_epsilon:g} was spent on "
+            f"{_BEFORE[self.unit]}, and the other {self.epsilon - self.spent_epsilon:g} on the "
+            "noise in the counts."
         ]
 
     def _after(self) -> str:
         spent = self.spent_epsilon
-        return f", after epsilon = {spent:g} was spent on merging states," if spent else ""
+        return f", after epsilon = {spent:g} was spent on {_step(self.unit)}," if spent else ""
 
     def _exception(self) -> str:
         return f", plus a probability of {self.delta:g}" if self.delta else ", without exception"
 
 
-def _check_share(unit: Unit, epsilon: float, spent: float) -> None:
+def _step(unit: Unit) -> str:
+    return "merging states" + " or choosing bounds" * (unit == "user")
+
+
+def check_share(unit: Unit, epsilon: float, spent: float) -> None:
+    """Refuse a share that leaves nothing, or that no earlier step can have taken."""
     if spent and not 0 < spent < epsilon:
         raise DpmarkovError(
-            f"merging states has spent epsilon = {spent:g}, which leaves nothing of epsilon = "
-            f"{epsilon:g}; release at a larger epsilon, or merge with a smaller share"
+            f"{_step(unit)} has spent epsilon = {spent:g}, which leaves nothing of epsilon = "
+            f"{epsilon:g}; release at a larger epsilon, or give that step a smaller share"
         )
     if spent and unit == "destination":
         raise DpmarkovError(

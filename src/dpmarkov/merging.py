@@ -15,7 +15,11 @@ Whether it is free depends on the unit (theory section 5):
     they are not. One transition more changes one total by one, so two-sided geometric noise of
     scale 1/epsilon makes the vector of totals epsilon-differentially private, and merging by the
     noisy totals is post-processing. It is drawn once, for the states as they were, and the totals
-    of groups are sums of it. The release adds that share to its own epsilon.
+    of groups are sums of it. The release adds that share to its own epsilon;
+``user``
+    nor are they here. One user more changes the totals by at most ``max_cells * max_per_cell`` in
+    all, and the scale is that many times as large. As the cells of a group add up, so do the
+    user's transitions in them: merging widens `max_per_cell` for what follows.
 
 A group bears the label of its largest state (the noisy totals decide, where there is noise), so
 that labels keep their type and order and stay distinct; `StateSpace.groups` says what each
@@ -35,10 +39,8 @@ import numpy.typing as npt
 from dpmarkov.adjacency import neighbours
 from dpmarkov.counts import TransitionCounts
 from dpmarkov.errors import DpmarkovError
-from dpmarkov.guarantee import Guarantee
 from dpmarkov.mechanisms.geometric import two_sided_geometric
-from dpmarkov.noise import Geometric
-from dpmarkov.privacy.profiles import Unit, check_unit
+from dpmarkov.privacy.units import Sensitivity, Unit, bounds_for, sensitivity
 from dpmarkov.states import StateSpace
 
 if TYPE_CHECKING:
@@ -78,11 +80,11 @@ def merge_states(
     minimum_total : float, optional
         Instead of `to`: the row total that every state shall reach. A group that has no neighbour
         left stays below it, and two states are left at least.
-    unit : {"destination", "transition"}
+    unit : {"destination", "transition", "user"}
         What the release will hide.
     epsilon : float, optional
-        Under `transition` the share of the budget that noise in the row totals takes. It is spent
-        when this function returns, and once more at each further call.
+        Under `transition` and `user` the share of the budget that noise in the row totals takes.
+        It is spent when this function returns, and once more at each further call.
     name : str, optional
         Which property of the GeoJSON features names the state.
     ledger : Dataset, optional
@@ -115,17 +117,18 @@ def merge_states(
     """
     _check_target(counts.space, to, minimum_total)
     _check_share(counts, unit, epsilon)
-    _check_ledger(counts, ledger)
+    _check_ledger(counts, unit, ledger)
     around = neighbours(adjacency, counts.space, name=name)
     if to is not None:
         _check_reachable(around, to)
     totals, charge = counts.row_totals, counts.charge
     if epsilon is not None:
-        noise = Geometric.calibrated(unit, epsilon=epsilon, delta=0.0)
         if ledger is not None:
-            share = Guarantee(unit, epsilon, 0.0, noise, conditions=())
-            charge = ledger.charge(share, purpose="merging")
-        totals = totals + two_sided_geometric(totals.shape, scale=noise.scale)
+            charge = ledger.charge_share(unit, epsilon, "merging")
+        moved = _change(counts, unit).l1
+        # The next float above the ratio: rounding must not make the scale too small.
+        scale = math.nextafter(moved / epsilon, math.inf)
+        totals = totals + two_sided_geometric(totals.shape, scale=scale)
     joins = _joins(totals.tolist(), around, counts.space, to, minimum_total)
     merged = _joined(counts, joins, unit, epsilon or 0.0)
     return replace(merged, charge=charge)
@@ -149,8 +152,13 @@ def _check_target(space: StateSpace, to: int | None, minimum_total: float | None
         raise DpmarkovError(f"minimum_total={minimum_total!r} must be above 0 and finite")
 
 
+def _change(counts: TransitionCounts, unit: Unit) -> Sensitivity:
+    """Tell how far a change moves the counts, or that users were not bounded."""
+    return sensitivity(unit, **bounds_for(unit, counts.max_cells, counts.max_per_cell))
+
+
 def _check_share(counts: TransitionCounts, unit: Unit, epsilon: float | None) -> None:
-    check_unit(unit)
+    _change(counts, unit)
     if counts.merged_for not in (None, unit):
         raise DpmarkovError(
             f"the counts were merged for the unit {counts.merged_for!r} and cannot be merged again "
@@ -170,14 +178,18 @@ def _check_share(counts: TransitionCounts, unit: Unit, epsilon: float | None) ->
         raise DpmarkovError(f"epsilon={epsilon!r} must be above 0 and finite")
 
 
-def _check_ledger(counts: TransitionCounts, ledger: Dataset | None) -> None:
-    before = counts.charge is not None
-    if counts.spent_epsilon and before != (ledger is not None):
+def _check_ledger(counts: TransitionCounts, unit: Unit, ledger: Dataset | None) -> None:
+    charged = counts.charge is not None
+    if counts.spent_epsilon and charged != (ledger is not None):
         raise DpmarkovError(
-            "the counts were merged before, "
-            + ("charged to a ledger" if before else "charged to none")
-            + "; give the same ledger= each time, or start from the counts as they were"
+            "what was spent on these counts before was "
+            + ("charged to a ledger" if charged else "charged to none")
+            + "; give the same ledger= each time, or start from the events"
         )
+    if ledger is not None:
+        ledger.check_unit(unit)
+        if counts.charge is not None:
+            ledger.check_charged(counts.charge)
 
 
 def _check_reachable(around: _Neighbours, to: int) -> None:

@@ -1,7 +1,8 @@
 """The noise of a release as its readers see it: a law, its parameters and the privacy it gives.
 
 Three laws, one for each mechanism. All are public values: a guarantee carries one, a file keeps
-its parameters, and `profile` says what anyone may check.
+its parameters, and `profile` says what anyone may check. At the unit `user` it takes the bounds of
+a user, `max_cells` and `max_per_cell`.
 
 ``dirichlet``
     gamma noise around counts and a prior, so that rows are Dirichlet (the paper);
@@ -14,7 +15,7 @@ its parameters, and `profile` says what anyone may check.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -24,9 +25,7 @@ from dpmarkov.errors import DpmarkovError
 from dpmarkov.mechanisms.gaussian import rounded_normal
 from dpmarkov.mechanisms.geometric import two_sided_geometric, variance
 from dpmarkov.privacy import integer_noise
-
-if TYPE_CHECKING:
-    from dpmarkov.privacy.profiles import Unit
+from dpmarkov.privacy.units import Unit, UserBounds, sensitivity
 
 __all__ = ["Dirichlet", "Gaussian", "Geometric", "Mechanism", "Noise", "noise_of"]
 
@@ -54,9 +53,9 @@ class Dirichlet:
     mass: float
     mechanism: ClassVar[Mechanism] = "dirichlet"
 
-    def profile(self, unit: Unit, epsilon: npt.ArrayLike) -> Any:
+    def profile(self, unit: Unit, epsilon: npt.ArrayLike, **bounds: Unpack[UserBounds]) -> Any:
         """Give the exact delta at epsilon."""
-        return privacy.profile(unit, rate=self.rate, mass=self.mass, epsilon=epsilon)
+        return privacy.profile(unit, rate=self.rate, mass=self.mass, epsilon=epsilon, **bounds)
 
 
 @dataclass(frozen=True)
@@ -78,14 +77,16 @@ class Geometric:
     mechanism: ClassVar[Mechanism] = "geometric"
 
     @classmethod
-    def calibrated(cls, unit: Unit, *, epsilon: float, delta: float) -> Self:
+    def calibrated(
+        cls, unit: Unit, *, epsilon: float, delta: float, **bounds: Unpack[UserBounds]
+    ) -> Self:
         """Take the least noise that meets a target; delta may be 0."""
-        change = integer_noise.sensitivity(unit)
+        change = sensitivity(unit, **bounds)
         return cls(integer_noise.geometric_scale(change, epsilon=epsilon, delta=delta))
 
-    def profile(self, unit: Unit, epsilon: npt.ArrayLike) -> Any:
+    def profile(self, unit: Unit, epsilon: npt.ArrayLike, **bounds: Unpack[UserBounds]) -> Any:
         """Give the exact delta at epsilon."""
-        change = integer_noise.sensitivity(unit)
+        change = sensitivity(unit, **bounds)
         return integer_noise.geometric_profile(change, scale=self.scale, epsilon=epsilon)
 
     @property
@@ -117,14 +118,16 @@ class Gaussian:
     mechanism: ClassVar[Mechanism] = "gaussian"
 
     @classmethod
-    def calibrated(cls, unit: Unit, *, epsilon: float, delta: float) -> Self:
+    def calibrated(
+        cls, unit: Unit, *, epsilon: float, delta: float, **bounds: Unpack[UserBounds]
+    ) -> Self:
         """Take the least noise that meets a target."""
-        change = integer_noise.sensitivity(unit)
+        change = sensitivity(unit, **bounds)
         return cls(integer_noise.gaussian_scale(change, epsilon=epsilon, delta=delta))
 
-    def profile(self, unit: Unit, epsilon: npt.ArrayLike) -> Any:
+    def profile(self, unit: Unit, epsilon: npt.ArrayLike, **bounds: Unpack[UserBounds]) -> Any:
         """Give the exact delta at epsilon."""
-        change = integer_noise.sensitivity(unit)
+        change = sensitivity(unit, **bounds)
         return integer_noise.gaussian_profile(change, scale=self.scale, epsilon=epsilon)
 
     @property

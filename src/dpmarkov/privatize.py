@@ -3,8 +3,8 @@
 `release` calibrates the noise once for the whole chain (theory section 3, *rows*), draws it once
 for each feasible cell, and does the rest by post-processing. What steers it is public: the
 target, the declared states, and under `destination` the row totals, which that unit does not
-hide. Under `transition` nothing is read off the data but through the noise. Where there is a
-ledger, it is charged when all of that is settled and before the first random bit is drawn.
+hide. Under `transition` and `user` nothing is read off the data but through the noise. Where there
+is a ledger, it is charged when all of that is settled and before the first random bit is drawn.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from dpmarkov import privacy
 from dpmarkov.artefact import Release
 from dpmarkov.counts import TransitionCounts
 from dpmarkov.errors import DpmarkovError
-from dpmarkov.guarantee import Guarantee
+from dpmarkov.guarantee import ONLY_RELEASE, Guarantee, check_share
 from dpmarkov.mechanisms import dirichlet
 from dpmarkov.mechanisms.prior import choose_prior
 from dpmarkov.mechanisms.projection import project
 from dpmarkov.noise import Dirichlet, Gaussian, Geometric, Mechanism, Noise
-from dpmarkov.privacy.profiles import Unit, check_unit
 from dpmarkov.privacy.pure_share import remaining
+from dpmarkov.privacy.units import Unit, UserBounds, bounds_for, sensitivity
 from dpmarkov.states import Label, StateSpace
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ __all__ = ["release"]
 Floats = npt.NDArray[np.float64]
 
 _DECLARED = "The states and the feasible transitions were declared without looking at the data."
-_ONCE = "This is the only release of these data; several releases add up."
 _IN_A_LEDGER = (
     "Several releases of these data add up. A ledger keeps all that are charged to it, this one "
     "among them, within epsilon = {0.epsilon:g} and delta = {0.delta:g} together."
@@ -50,6 +49,12 @@ _MERGED = (
     "The {before} declared states were merged into {after} by their {totals}, along an adjacency "
     "that was declared without looking at the data. A group bears the label of its largest state."
 )
+_DECLARED_BOUNDS = "The bounds of users were declared without looking at the data."
+_CHOSEN_BOUNDS = (
+    "The bounds of users were chosen from noisy numbers of users, drawn once, whose share of "
+    "epsilon is counted here."
+)
+_ONE_NAME = "Every person goes by one name in the user column; one with two names is two users."
 _TOTALS = "How many transitions leave each origin (the row totals) is regarded as public."
 
 
@@ -74,13 +79,15 @@ def release(
         The sensitive counts.
     epsilon, delta : float
         The promise.
-    unit : {"destination", "transition"}
-        What is hidden; see `dpmarkov.privacy`.
+    unit : {"destination", "transition", "user"}
+        What is hidden; see `dpmarkov.privacy`. A user is hidden up to the bounds that the counts
+        were made with (``user=``, ``max_cells=`` and ``max_per_cell=``).
     mechanism : {"dirichlet", "geometric", "gaussian"}
         The noise: gamma noise, which makes Dirichlet rows, or noise that is added to counts, which
         are then projected to positive rows. Geometric noise is the only one that allows
         ``delta=0``, and the least unless delta is large beside epsilon: at (1, 1e-6) its variance
-        is a fifth of the Gaussian's (`destination`) or a tenth (`transition`).
+        is a fifth of the Gaussian's (`destination`) or a tenth (`transition`). For users of many
+        cells (about 9 or more) Gaussian noise, or gamma noise with a large prior, is the least.
     prior : float or "auto"
         For the Dirichlet mechanism, pseudo-counts for every feasible transition, rounded up to a
         multiple of 1/64; they must exceed `dpmarkov.privacy.minimum_mass`. ``"auto"`` chooses
@@ -125,9 +132,8 @@ def release(
     >>> bool(abs(out.matrix - counts.proportions()).max() < 0.02)
     True
     """
-    check_unit(unit)
-    _check_ledger(counts, unit, ledger)
     target = _target(counts, unit, float(epsilon), float(delta), ledger)
+    _check_ledger(counts, unit, ledger)
     if mechanism == "dirichlet":
         return _dirichlet(counts, target, prior, debias, assume_floor, expected_total)
     if mechanism not in _ADDED:
@@ -154,12 +160,26 @@ class _Target(NamedTuple):
     delta: float
     left: float
     ledger: Dataset | None
+    bounds: UserBounds
+
+    @property
+    def goal(self) -> dict[str, Any]:
+        """What the noise in the counts must give, as keywords."""
+        return {"unit": self.unit, "epsilon": self.left, "delta": self.delta, **self.bounds}
 
 
 def _target(
     counts: TransitionCounts, unit: Unit, epsilon: float, delta: float, ledger: Dataset | None
 ) -> _Target:
-    """Take off what merging has spent, and refuse merging that this unit does not cover."""
+    """Take off what merging has spent, and refuse what this unit does not cover."""
+    bounds = bounds_for(unit, counts.max_cells, counts.max_per_cell)
+    sensitivity(unit, **bounds)
+    if unit != "user" and counts.max_cells is not None:
+        raise DpmarkovError(
+            f"the counts were bounded by user and cannot be released at {unit!r}: one transition "
+            "less lets another of that user's cells in, so that more than one cell moves. Release "
+            "at unit='user', or count without user="
+        )
     merged_for = counts.merged_for or ("destination" if counts.space.merges else unit)
     if merged_for != unit:
         raise DpmarkovError(
@@ -167,13 +187,8 @@ def _target(
             f"{unit!r}, which does not cover how their row totals were used; merge the original "
             f"counts again with unit={unit!r}{', epsilon=share' * (unit != 'destination')}"
         )
-    spent = counts.spent_epsilon
-    if spent and spent >= epsilon:
-        raise DpmarkovError(
-            f"merging states has spent epsilon={spent:g}, which leaves nothing of epsilon="
-            f"{epsilon:g}; release at a larger epsilon, or merge with a smaller share"
-        )
-    return _Target(unit, epsilon, delta, remaining(epsilon, spent), ledger)
+    check_share(unit, epsilon, counts.spent_epsilon)
+    return _Target(unit, epsilon, delta, remaining(epsilon, counts.spent_epsilon), ledger, bounds)
 
 
 def _refuse_of_dirichlet(names: list[str], mechanism: Mechanism) -> None:
@@ -187,9 +202,15 @@ def _refuse_of_dirichlet(names: list[str], mechanism: Mechanism) -> None:
 def _promise(
     counts: TransitionCounts, target: _Target, noise: Noise, asserted: tuple[str, ...] = ()
 ) -> Guarantee:
-    unit, epsilon, delta, _, ledger = target
-    conditions = _conditions(counts, unit, ledger) + asserted
-    return Guarantee(unit, epsilon, delta, noise, conditions, counts.spent_epsilon)
+    return Guarantee(
+        target.unit,
+        target.epsilon,
+        target.delta,
+        noise,
+        _conditions(counts, target.unit, target.ledger) + asserted,
+        counts.spent_epsilon,
+        **target.bounds,
+    )
 
 
 def _public_totals(counts: TransitionCounts, unit: Unit) -> npt.NDArray[np.int64] | None:
@@ -198,8 +219,13 @@ def _public_totals(counts: TransitionCounts, unit: Unit) -> npt.NDArray[np.int64
 
 def _conditions(counts: TransitionCounts, unit: Unit, ledger: Dataset | None) -> tuple[str, ...]:
     states = (_FROM_DATA if counts.states_from_data else _DECLARED, *_merging(counts.space, unit))
-    others = _ONCE if ledger is None else _IN_A_LEDGER.format(ledger.budget)
-    return (*states, _TOTALS, others) if unit == "destination" else (*states, others)
+    about_unit = {"destination": (_TOTALS,), "transition": (), "user": _users(counts)}[unit]
+    others = ONLY_RELEASE if ledger is None else _IN_A_LEDGER.format(ledger.budget)
+    return (*states, *about_unit, others)
+
+
+def _users(counts: TransitionCounts) -> tuple[str, ...]:
+    return (_CHOSEN_BOUNDS if counts.bounds_epsilon else _DECLARED_BOUNDS, _ONE_NAME)
 
 
 def _merging(space: StateSpace, unit: Unit) -> tuple[str, ...]:
@@ -218,8 +244,8 @@ def _check_ledger(counts: TransitionCounts, unit: Unit, ledger: Dataset | None) 
     if ledger is None:
         if counts.charge is not None:
             raise DpmarkovError(
-                "merging these states was charged to a ledger; release against the same data set "
-                "of it (ledger=)"
+                "what was spent on these counts before was charged to a ledger; release against "
+                "the same data set of it (ledger=)"
             )
         return
     if not hasattr(ledger, "check_charged"):
@@ -231,8 +257,8 @@ def _check_ledger(counts: TransitionCounts, unit: Unit, ledger: Dataset | None) 
         ledger.check_charged(counts.charge)
     elif counts.spent_epsilon:
         raise DpmarkovError(
-            "merging drew noise that no ledger was charged for; merge the original counts again "
-            "with ledger=, which charges it before"
+            "noise was drawn for these counts that no ledger was charged for, to merge states or "
+            "to choose bounds; do that again with ledger=, which charges it before"
         )
 
 
@@ -240,7 +266,7 @@ def _charged(target: _Target, guarantee: Guarantee) -> dict[str, Any]:
     """Charge the ledger, if there is one: not before all is settled, and before any noise."""
     if target.ledger is None:
         return {}
-    # What merging spent was charged when it was.
+    # What was spent before was charged when it was.
     own = replace(guarantee, epsilon=target.left, spent_epsilon=0.0)
     charge = target.ledger.charge(own)
     return {"charge": charge, "on_saved": partial(target.ledger.confirm, charge)}
@@ -257,16 +283,16 @@ def _dirichlet(
     assume_floor: float | None,
     expected_total: float | None,
 ) -> Release:
-    unit, _, delta, epsilon, _ = target
+    unit, goal = target.unit, target.goal
     if assume_floor is None:
         public_total = counts.total if unit == "destination" else expected_total
-        m = _prior(prior, counts.space, unit, epsilon, delta, debias, public_total)
+        m = _prior(prior, counts.space, goal, debias, public_total)
         mass = m
         asserted: tuple[str, ...] = ()
     else:
         mass, asserted = _asserted_floor(counts, assume_floor, unit, prior)
         m, debias = 0.0, False
-    rate = dirichlet.exact_rate(privacy.calibrate(unit, epsilon=epsilon, delta=delta, mass=mass))
+    rate = dirichlet.exact_rate(privacy.calibrate(**goal, mass=mass))
     noise = Dirichlet(rate, mass)
     guarantee = _promise(counts, target, noise, asserted)
     dirichlet.check_shapes(counts.cells, rate=rate, prior=m)
@@ -279,16 +305,12 @@ def _dirichlet(
 def _prior(
     prior: float | Literal["auto"],
     space: StateSpace,
-    unit: Unit,
-    epsilon: float,
-    delta: float,
+    goal: dict[str, Any],
     debias: bool,
     public_total: float | None,
 ) -> float:
     if prior == "auto":
-        chosen = choose_prior(
-            unit, epsilon=epsilon, delta=delta, space=space, total=public_total, debias=debias
-        )
+        chosen = choose_prior(**goal, space=space, total=public_total, debias=debias)
         return dirichlet.exact_prior(chosen)
     if isinstance(prior, str):
         raise DpmarkovError(f"prior must be a number of pseudo-counts or 'auto', not {prior!r}")
@@ -372,12 +394,11 @@ def _from_gammas(
 
 
 def _added(counts: TransitionCounts, target: _Target, law: type[Geometric | Gaussian]) -> Release:
-    unit, _, delta, epsilon, _ = target
-    noise = law.calibrated(unit, epsilon=epsilon, delta=delta)
+    noise = law.calibrated(**target.goal)
     guarantee = _promise(counts, target, noise)
     charged = _charged(target, guarantee)
     noisy = counts.cells + noise.draw(counts.space.n_cells)
-    row_totals = _public_totals(counts, unit)
+    row_totals = _public_totals(counts, target.unit)
     return _from_noisy_counts(noisy, counts.space, guarantee, noise.variance, row_totals, charged)
 
 

@@ -91,7 +91,7 @@ def test_merging_takes_its_share_from_the_ledger(here, budget, tmp_path):
     (trips,) = dpm.Ledger(tmp_path / "ledger.db").datasets()
     assert [charge.purpose for charge in trips.charges()] == ["merging", "release"]
     assert trips.charges()[0].guarantee.epsilon == 0.1
-    assert "merging states" in here("ledger", "show", "ledger.db", "--dataset", "trips").out
+    assert "for merging" in here("ledger", "show", "ledger.db", "--dataset", "trips").out
 
 
 def test_every_command_has_help_with_an_example(here):

@@ -162,16 +162,16 @@ def test_merging_is_charged_before_its_noise_and_not_again(trips, counts, monkey
 def test_merging_and_release_are_charged_to_the_same_data_set_or_to_none(ledger, trips, counts):
     share = {"to": 2, "unit": "transition", "epsilon": 0.25}
     uncharged = dpm.merge_states(counts, RING, **share)
-    with pytest.raises(dpm.DpmarkovError, match="merging drew noise that no ledger was charged"):
+    with pytest.raises(dpm.DpmarkovError, match=r"noise was drawn .* that no ledger was charged"):
         dpm.release(uncharged, **TARGET, ledger=trips)
     charged = dpm.merge_states(counts, RING, **share, ledger=trips)
-    with pytest.raises(dpm.DpmarkovError, match="merging these states was charged to a ledger"):
+    with pytest.raises(dpm.DpmarkovError, match="before was charged to a ledger"):
         dpm.release(charged, **TARGET)
     other = ledger.add_dataset("other", unit="transition", epsilon=3, delta=1e-5)
     with pytest.raises(dpm.DpmarkovError, match=r"'other' in .* has no charge"):
         dpm.release(charged, **TARGET, ledger=other)
     for again, book in ((uncharged, trips), (charged, None)):
-        with pytest.raises(dpm.DpmarkovError, match="merged before, charged to"):
+        with pytest.raises(dpm.DpmarkovError, match=r"before was charged to (a ledger|none); give"):
             dpm.merge_states(again, [("home", "work"), ("home", "shop")], **share, ledger=book)
     assert len(trips.charges()) == 1
 

@@ -131,7 +131,7 @@ def test_an_administrator_may_withhold_the_right_to_alter_rows(url, counts, tmp_
 def test_a_busy_ledger_is_told_after_a_while(ledger, url, monkeypatch):
     monkeypatch.setattr(database, "_PATIENCE", 0.2)
     database._engine.cache_clear()
-    with ledger._writing(), pytest.raises(dpm.DpmarkovError, match="lock"):
+    with ledger.writing(), pytest.raises(dpm.DpmarkovError, match="lock"):
         dpm.Ledger(url).add_dataset("trips", unit="transition", epsilon=1, delta=0)
     database._engine.cache_clear()
 

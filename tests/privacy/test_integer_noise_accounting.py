@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 from dpmarkov.errors import DpmarkovError
 from dpmarkov.noise import Gaussian, Geometric
 from dpmarkov.privacy.integer_noise import (
-    Sensitivity,
     gaussian_profile,
     gaussian_scale,
     geometric_profile,
     geometric_scale,
-    sensitivity,
 )
+from dpmarkov.privacy.units import Sensitivity, sensitivity
 
 UNITS = ["destination", "transition"]
 SAFE = 1e-9  # the most that a delta may exceed the truth, relatively

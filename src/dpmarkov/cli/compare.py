@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from dpmarkov.cli.inputs import counted, declared_space, public_numbers
-from dpmarkov.cli.options import Declared, Events, General, Public, Target
+from dpmarkov.cli.options import Declared, Events, General, Public, Target, Users
 from dpmarkov.cli.output import in_options, print_json, print_tables
 
 __all__ = ["compare"]
@@ -20,6 +20,7 @@ def compare(
     target: Target,
     public: Public,
     events: Events,
+    users: Users,
     general: General,
     data: Annotated[
         str | None,
@@ -53,8 +54,9 @@ def compare(
     if data is None:
         source = declared_space(declared)
         known |= {"expected_total": expected_total, **public_numbers(public, source)}
+        known |= users.keywords
     else:
-        source = counted(data, events, declared)
+        source = counted(data, events, declared, users, target)
     found = compared(source, **target.keywords, **known)
     if general.json:
         print_json(found.to_dict())

@@ -9,7 +9,16 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpmarkov.cli.options import Charging, Declared, Events, Merging, Public, Target
+from dpmarkov.cli.options import (
+    Charging,
+    Declared,
+    Events,
+    Merging,
+    Public,
+    Target,
+    Users,
+    whole_number,
+)
 from dpmarkov.errors import DpmarkovError
 
 if TYPE_CHECKING:
@@ -61,7 +70,14 @@ def declared_space(declared: Declared) -> StateSpace:
     return space
 
 
-def counted(data: str, events: Events, declared: Declared) -> TransitionCounts:
+def counted(
+    data: str,
+    events: Events,
+    declared: Declared,
+    users: Users,
+    target: Target,
+    ledger: Dataset | None = None,
+) -> TransitionCounts:
     """Count events; the result is sensitive.
 
     Parameters
@@ -72,6 +88,12 @@ def counted(data: str, events: Events, declared: Declared) -> TransitionCounts:
         The columns.
     declared : Declared
         The states.
+    users : Users
+        How much one person may contribute.
+    target : Target
+        The promise, of which bounds that are chosen from the data take a share.
+    ledger : Dataset, optional
+        What is charged for that share.
 
     Returns
     -------
@@ -83,7 +105,9 @@ def counted(data: str, events: Events, declared: Declared) -> TransitionCounts:
     from_data = _FROM_DATA in (declared.states, declared.categories)
     states = _FROM_DATA if from_data else declared_space(declared)
     other = _like(events.other, states)
-    common: dict[str, Any] = {"invalid": events.invalid, "other": other}
+    common: dict[str, Any] = {
+        "invalid": events.invalid, "other": other, "ledger": ledger, **_bounds(users, target)
+    }  # fmt: skip
     if _asked(events) == "paths":
         counts = counting.count_paths(
             data, entity=events.entity or "", time=events.time or "", state=events.state or "",
@@ -101,6 +125,30 @@ def counted(data: str, events: Events, declared: Declared) -> TransitionCounts:
         )  # fmt: skip
     check_connected(counts.space)
     return counts
+
+
+def _bounds(users: Users, target: Target) -> dict[str, Any]:
+    """Give the bounds as counting takes them."""
+    if target.unit != "user":
+        if users != Users():
+            raise DpmarkovError(
+                "--user, --max-cells, --max-per-cell and --bounds-epsilon go with --unit user"
+            )
+        return {}
+    if None in (users.user, users.max_cells, users.max_per_cell):
+        raise DpmarkovError(
+            "--unit user needs --user COLUMN, and how much one person may contribute: --max-cells "
+            "and --max-per-cell, each a number or auto"
+        )
+    given = {"--max-cells": str(users.max_cells), "--max-per-cell": str(users.max_per_cell)}
+    bounds: dict[str, Any] = {
+        name[2:].replace("-", "_"): bound if bound == "auto" else whole_number(name, bound)
+        for name, bound in given.items()
+    }
+    share = users.bounds_epsilon
+    if share is None and "auto" in given.values():
+        share = target.epsilon / 10
+    return {"user": users.user, **bounds, "bounds_epsilon": share}
 
 
 def charged(charging: Charging, target: Target) -> Dataset | None:
@@ -142,7 +190,7 @@ def merged(
     merging : Merging
         Along which adjacency, and how far.
     target : Target
-        The promise, of which merging takes a share under `transition`.
+        The promise, of which merging takes a share under `transition` and `user`.
     ledger : Dataset, optional
         What is charged for that share.
 

@@ -109,6 +109,12 @@ def remaining(
         float | None,
         typer.Option("--prior", help="Its pseudo-counts (dirichlet); ample ones without."),
     ] = None,
+    max_cells: Annotated[
+        int | None, typer.Option("--max-cells", help="How its users are bounded (unit user).")
+    ] = None,
+    max_per_cell: Annotated[
+        int | None, typer.Option("--max-per-cell", help="And how much counts in each cell.")
+    ] = None,
     part: Part = None,
 ) -> None:
     """Say which epsilon one more release may have.
@@ -121,7 +127,8 @@ def remaining(
     import dpmarkov as dpm
 
     one = dpm.Ledger(url).dataset(name, part=part)
-    left = one.remaining(mechanism=mechanism, delta=delta, prior=prior)
+    bounds = {"max_cells": max_cells, "max_per_cell": max_per_cell}
+    left = one.remaining(mechanism=mechanism, delta=delta, prior=prior, **bounds)
     at = one.budget.delta if delta is None else delta
     if general.json:
         asked = {"mechanism": mechanism, "delta": at, "part": part}
@@ -204,6 +211,7 @@ def _charge(charge: Charge) -> dict[str, Any]:
         "delta": promise.delta,
         "mechanism": promise.noise.mechanism,
         "noise": asdict(promise.noise),
+        **promise.bounds,
         "conditions": list(promise.conditions),
         "part": charge.part,
         "made_at": charge.made_at,
@@ -247,4 +255,4 @@ def _of_charges(one: Dataset) -> Table:
 
 
 def _without_a_file(charge: Charge) -> str:
-    return "merging states" if charge.purpose == "merging" else "unconfirmed"
+    return "unconfirmed" if charge.purpose == "release" else f"for {charge.purpose}"

@@ -22,6 +22,8 @@ __all__ = [
     "Part",
     "Public",
     "Target",
+    "Users",
+    "whole_number",
 ]
 
 _EVENTS = "Events"
@@ -63,9 +65,9 @@ class Target:
     epsilon: Annotated[float, _option("--epsilon", help="Epsilon, at least 0.", panel=_TARGET)]
     delta: Annotated[float, _option("--delta", help="Delta, from 0 to 1.", panel=_TARGET)]
     unit: Annotated[
-        Literal["destination", "transition"],
-        _option("--unit", help="What is hidden: where one transition went, or that it took place.",
-                panel=_TARGET),
+        Literal["destination", "transition", "user"],
+        _option("--unit", help="What is hidden: where one transition went, that it took place, or "
+                "a whole person.", panel=_TARGET),
     ]  # fmt: skip
 
     @property
@@ -205,6 +207,46 @@ class Events:
 
 
 @dataclass(frozen=True)
+class Users:
+    """How much one person may contribute, for the unit user."""
+
+    user: Annotated[str | None, _option("--user", help="Column of the person.", panel=_TARGET)] = (
+        None
+    )
+    max_cells: Annotated[
+        str | None,
+        _option("--max-cells", help="How many cells (pairs of origin and destination) of one "
+                "person count; or auto, from a share of epsilon.", panel=_TARGET),
+    ] = None  # fmt: skip
+    max_per_cell: Annotated[
+        str | None,
+        _option("--max-per-cell", help="How many transitions in each of these; or auto.",
+                panel=_TARGET),
+    ] = None  # fmt: skip
+    bounds_epsilon: Annotated[
+        float | None,
+        _option("--bounds-epsilon", help="The share of epsilon that auto takes; a tenth without.",
+                panel=_TARGET),
+    ] = None  # fmt: skip
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """The bounds as planning takes them: public numbers."""
+        bounds = {"--max-cells": self.max_cells, "--max-per-cell": self.max_per_cell}
+        return {
+            name[2:].replace("-", "_"): bound and whole_number(name, bound)
+            for name, bound in bounds.items()
+        }
+
+
+def whole_number(option: str, given: str) -> int:
+    """Read a bound, or name the option that has none."""
+    if not given.isdecimal() or int(given) < 1:
+        raise DpmarkovError(f"{option} must be a whole number of at least 1, not {given!r}")
+    return int(given)
+
+
+@dataclass(frozen=True)
 class Merging:
     """Whether small states are joined first."""
 
@@ -222,8 +264,8 @@ class Merging:
     ] = None
     merge_epsilon: Annotated[
         float | None,
-        _option("--merge-epsilon", help="Its share of epsilon under transition; a tenth without.",
-                panel=_STATES),
+        _option("--merge-epsilon", help="Its share of epsilon under transition and user; a tenth "
+                "without.", panel=_STATES),
     ] = None  # fmt: skip
     merge_name: Annotated[
         str | None,

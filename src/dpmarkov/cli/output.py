@@ -39,7 +39,13 @@ _IN_OPTIONS = (
     (r"\bto=", "merge_to="),
     (r"\bminimum_total=", "merge_minimum="),
     (r"\b(merge|assume|expected|row)_(to|minimum|floor|total|totals)\b", r"--\1-\2"),
-    (r"(?<![\w-])(prior|support|states|invalid|other|epsilon|delta|count|ledger)(?==)", r"--\1"),
+    (r"\bmax_cells\b", "--max-cells"),
+    (r"\bmax_per_cell\b", "--max-per-cell"),
+    (r"\bbounds_epsilon\b", "--bounds-epsilon"),
+    (
+        r"(?<![\w-])(user|prior|support|states|invalid|other|epsilon|delta|count|ledger)(?==)",
+        r"--\1",
+    ),
     (r"(--[a-z-]+)=(?=[\w'.-])", r"\1 "),
     (r"(--[a-z-]+)=", r"\1"),
 )

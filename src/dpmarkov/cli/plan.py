@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from dpmarkov.cli.inputs import counted, declared_space, public_numbers
-from dpmarkov.cli.options import Declared, Events, General, Noise, Public, Target
+from dpmarkov.cli.options import Declared, Events, General, Noise, Public, Target, Users
 from dpmarkov.cli.output import in_options, print_json, print_tables
 from dpmarkov.errors import DpmarkovError
 
@@ -22,6 +22,7 @@ def plan(
     noise: Noise,
     public: Public,
     events: Events,
+    users: Users,
     general: General,
     data: Annotated[
         str | None,
@@ -56,8 +57,8 @@ def plan(
                 "--with-public-row-totals needs DATA and --unit destination: under "
                 f"{target.unit!r} row totals are private, and no plan may read them"
             )
-        known["row_totals"] = counted(data, events, declared).row_totals
-    made = planned(source, **target.keywords, **noise.keywords, **known)
+        known["row_totals"] = counted(data, events, declared, users, target).row_totals
+    made = planned(source, **target.keywords, **noise.keywords, **users.keywords, **known)
     if general.json:
         print_json(made.to_dict())
     else:

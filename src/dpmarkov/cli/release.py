@@ -18,6 +18,7 @@ from dpmarkov.cli.options import (
     Merging,
     Noise,
     Target,
+    Users,
 )
 from dpmarkov.cli.output import check_target, in_options, print_json
 from dpmarkov.cli.report import advised, as_dict, in_words
@@ -35,6 +36,7 @@ def release(
     events: Events,
     declared: Declared,
     target: Target,
+    users: Users,
     noise: Noise,
     merging: Merging,
     charging: Charging,
@@ -55,7 +57,7 @@ def release(
 
     check_target(output, force, SUFFIXES)
     ledger = charged(charging, target)
-    counts = merged(counted(data, events, declared), merging, target, ledger)
+    counts = merged(counted(data, events, declared, users, target, ledger), merging, target, ledger)
     made = dpm.release(counts, ledger=ledger, **target.keywords, **noise.keywords)
     made.save(output, overwrite=force)
     advice = advised(made)

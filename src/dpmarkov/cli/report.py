@@ -51,6 +51,7 @@ def as_dict(release: Release) -> dict[str, Any]:
             "unit": promise.unit,
             "epsilon": promise.epsilon,
             "delta": promise.delta,
+            **promise.bounds,
             "conditions": list(promise.conditions),
             "in_words": str(promise),
         },
@@ -70,11 +71,11 @@ def as_dict(release: Release) -> dict[str, Any]:
 
 def advised(release: Release) -> str | None:
     """Say which other mechanism would have been clearly better, from public numbers."""
-    from dpmarkov.planning import Setting, advice, expected_error
+    from dpmarkov.planning import advice, expected_error, setting_of
 
     promise = release.guarantee
     return advice(
-        Setting(promise.noise, promise.unit, release.prior, release.debiased),
+        setting_of(release),
         epsilon=promise.epsilon - promise.spent_epsilon,
         delta=promise.delta,
         mean_cell=expected_error(release).mean_cell,

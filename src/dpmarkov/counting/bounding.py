@@ -16,7 +16,7 @@ same on every engine, so with the same key the result is, too.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
@@ -24,7 +24,10 @@ from dpmarkov.counting.cells import summed, whole
 from dpmarkov.counting.engines import COEFFICIENTS, PRIME, coefficients
 from dpmarkov.errors import DpmarkovError
 
-__all__ = ["Bounds", "bounded"]
+if TYPE_CHECKING:
+    from dpmarkov.ledger import Dataset
+
+__all__ = ["Bounds", "bounded", "contributed"]
 
 
 @dataclass(frozen=True)
@@ -33,25 +36,41 @@ class Bounds:
 
     Parameters
     ----------
-    max_cells : int
-        L0, the number of distinct cells.
-    max_per_cell : int
-        Linf, the number of transitions in each.
+    max_cells : int or None
+        L0, the number of distinct cells; none if it is to be chosen from the data.
+    max_per_cell : int or None
+        Linf, the number of transitions in each; likewise.
     key : str
         Which draw of the lots.
+    epsilon : float
+        The share of the budget that choosing takes.
+    ledger : Dataset, optional
+        What is charged for that share.
+    charge : str, optional
+        Under which id it was.
     """
 
-    max_cells: int
-    max_per_cell: int
+    max_cells: int | None
+    max_per_cell: int | None
     key: str
+    epsilon: float = 0.0
+    ledger: Dataset | None = None
+    charge: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("max_cells", "max_per_cell"):
             value = getattr(self, name)
+            if value is None:
+                continue
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise DpmarkovError(f"{name}={value!r} must be a whole number of at least 1")
         if not isinstance(self.key, str):
             raise DpmarkovError(f"key= must be text, not {type(self.key).__name__}")
+
+    @property
+    def chosen(self) -> bool:
+        """Whether both bounds are known."""
+        return self.max_cells is not None and self.max_per_cell is not None
 
 
 def bounded(frame: nw.LazyFrame[Any], bounds: Bounds) -> nw.LazyFrame[Any]:
@@ -69,6 +88,9 @@ def bounded(frame: nw.LazyFrame[Any], bounds: Bounds) -> nw.LazyFrame[Any]:
     LazyFrame
         By user and cell, with ``n`` cut down; zero in the cells that are not kept.
     """
+    max_cells, max_per_cell = bounds.max_cells, bounds.max_per_cell
+    assert max_cells is not None  # those to be chosen have been chosen by now
+    assert max_per_cell is not None
     by_user = coefficients(summed(frame, "user", "position"), "user", bounds.key)
     astray = (nw.col("position") < 0) | nw.col("user").is_null()
     drawn = by_user.with_columns(lot=_lot(), one=whole(1)).with_columns(
@@ -76,11 +98,32 @@ def bounded(frame: nw.LazyFrame[Any], bounds: Bounds) -> nw.LazyFrame[Any]:
     )
     # Cells are distinct within a user, so the last key leaves no tie among those that count.
     place = nw.col("one").cum_sum().over("user", order_by=["astray", "lot", "position"])
-    kept = (nw.col("astray") == 0) & (place <= bounds.max_cells)
-    clipped = nw.when(nw.col("n") > bounds.max_per_cell).then(whole(bounds.max_per_cell))
+    kept = (nw.col("astray") == 0) & (place <= max_cells)
+    clipped = nw.when(nw.col("n") > max_per_cell).then(whole(max_per_cell))
     return drawn.with_columns(
         n=nw.when(kept).then(clipped.otherwise(nw.col("n"))).otherwise(whole(0))
     ).drop("lot", "one", "astray", *COEFFICIENTS)
+
+
+def contributed(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+    """Count the users by how many cells they have, and how much is in the fullest one.
+
+    Parameters
+    ----------
+    frame : LazyFrame
+        As for `bounded`.
+
+    Returns
+    -------
+    LazyFrame
+        With ``cells``, ``per_cell`` and ``users``.
+    """
+    counted = (nw.col("position") >= 0) & ~nw.col("user").is_null() & (nw.col("n") > 0)
+    kept = summed(frame, "user", "position").filter(counted)
+    by_user = kept.group_by("user").agg(
+        cells=nw.len().cast(nw.Int64), per_cell=nw.col("n").max().cast(nw.Int64)
+    )
+    return by_user.group_by("cells", "per_cell").agg(users=nw.len().cast(nw.Int64))
 
 
 def _lot() -> nw.Expr:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from dpmarkov.contributions import AUTO
 from dpmarkov.counting.bounding import Bounds
 from dpmarkov.counting.cells import Policy
 from dpmarkov.counting.pairing import Gap
@@ -13,6 +15,9 @@ from dpmarkov.counting.question import Path, Question
 from dpmarkov.counts import TransitionCounts
 from dpmarkov.errors import DpmarkovError
 from dpmarkov.states import Label
+
+if TYPE_CHECKING:
+    from dpmarkov.ledger import Dataset
 
 __all__ = ["count_categories", "count_paths", "count_transitions"]
 
@@ -30,8 +35,10 @@ def count_transitions(
     invalid: Invalid = "error",
     other: Label | None = None,
     user: str | None = None,
-    max_cells: int | None = None,
-    max_per_cell: int | None = None,
+    max_cells: int | Literal["auto"] | None = None,
+    max_per_cell: int | Literal["auto"] | None = None,
+    bounds_epsilon: float | None = None,
+    ledger: Dataset | None = None,
     key: str | None = None,
     database: Any = None,
 ) -> TransitionCounts:
@@ -61,9 +68,16 @@ def count_transitions(
         The declared catch-all state, with ``invalid="other"``.
     user : str, optional
         The column of the person, for the unit ``user``; with the two bounds.
-    max_cells, max_per_cell : int, optional
+    max_cells, max_per_cell : int or "auto", optional
         Each user keeps at most `max_cells` distinct cells, drawn by lot, and in each of them at
         most `max_per_cell` transitions. The draw depends on the user's own rows and `key` only.
+        With ``"auto"`` the bound is chosen so that some 95% of the users lie within it.
+    bounds_epsilon : float, optional
+        With ``"auto"``: the share of the budget that choosing takes at the unit `user`
+        (`dpmarkov.contributions`). It is spent when this function returns.
+    ledger : Dataset, optional
+        With ``"auto"``: the data set of a `dpmarkov.Ledger` that is charged for that share before
+        its noise is drawn; the release then charges the rest.
     key : str, optional
         Which draw; the same key gives the same result on every engine. Fresh without it.
     database : DuckDB connection, path of a DuckDB or SQLite file, or PostgreSQL address, optional
@@ -91,7 +105,8 @@ def count_transitions(
     """
     return Question(
         data, database, states, support, (("origin", origin), ("destination", destination)),
-        Policy(invalid, other), _bounds(user, max_cells, max_per_cell, key), user, count=count,
+        Policy(invalid, other), _bounds(user, max_cells, max_per_cell, bounds_epsilon, ledger, key),
+        user, count=count,
     ).answer()  # fmt: skip
 
 
@@ -104,8 +119,10 @@ def count_categories(
     invalid: Invalid = "error",
     other: Label | None = None,
     user: str | None = None,
-    max_cells: int | None = None,
-    max_per_cell: int | None = None,
+    max_cells: int | Literal["auto"] | None = None,
+    max_per_cell: int | Literal["auto"] | None = None,
+    bounds_epsilon: float | None = None,
+    ledger: Dataset | None = None,
     key: str | None = None,
     database: Any = None,
 ) -> TransitionCounts:
@@ -119,7 +136,9 @@ def count_categories(
         The column of the category.
     categories : list, range, path or StateSpace
         The declared categories, public; ``"from-data"`` marks the counts as not private.
-    count, invalid, other, user, max_cells, max_per_cell, key, database : optional
+    count, invalid, other, user, max_cells, max_per_cell, bounds_epsilon, ledger : optional
+        As for `count_transitions`.
+    key, database : optional
         As for `count_transitions`.
 
     Returns
@@ -135,7 +154,8 @@ def count_categories(
     """
     return Question(
         data, database, categories, None, (("destination", category),),
-        Policy(invalid, other), _bounds(user, max_cells, max_per_cell, key), user, count=count,
+        Policy(invalid, other), _bounds(user, max_cells, max_per_cell, bounds_epsilon, ledger, key),
+        user, count=count,
     ).answer()  # fmt: skip
 
 
@@ -153,8 +173,10 @@ def count_paths(
     invalid: Invalid = "error",
     other: Label | None = None,
     user: str | None = None,
-    max_cells: int | None = None,
-    max_per_cell: int | None = None,
+    max_cells: int | Literal["auto"] | None = None,
+    max_per_cell: int | Literal["auto"] | None = None,
+    bounds_epsilon: float | None = None,
+    ledger: Dataset | None = None,
     key: str | None = None,
     database: Any = None,
 ) -> TransitionCounts:
@@ -184,7 +206,7 @@ def count_paths(
     drop_self : bool
         Leave out pairs of equal states. The diagonal stays feasible unless `support` says
         otherwise (``support=~numpy.eye(n, dtype=bool)``).
-    invalid, other, max_cells, max_per_cell, key, database : optional
+    invalid, other, max_cells, max_per_cell, bounds_epsilon, ledger, key, database : optional
         As for `count_transitions`.
     user : str, optional
         As for `count_transitions`. Where it is not the entity, only events of the same entity
@@ -206,19 +228,37 @@ def count_paths(
     ties = (tie_break,) if isinstance(tie_break, str) else tuple(tie_break)
     return Question(
         data, database, states, support, (("state", state),),
-        Policy(invalid, other), _bounds(user, max_cells, max_per_cell, key), user,
-        path=Path(entity, time, ties, max_gap, drop_self),
+        Policy(invalid, other), _bounds(user, max_cells, max_per_cell, bounds_epsilon, ledger, key),
+        user, path=Path(entity, time, ties, max_gap, drop_self),
     ).answer()  # fmt: skip
 
 
 def _bounds(
-    user: str | None, max_cells: int | None, max_per_cell: int | None, key: str | None
+    user: str | None,
+    max_cells: int | Literal["auto"] | None,
+    max_per_cell: int | Literal["auto"] | None,
+    epsilon: float | None,
+    ledger: Dataset | None,
+    key: str | None,
 ) -> Bounds | None:
-    if user is None and max_cells is None and max_per_cell is None:
+    if user is None and max_cells is None and max_per_cell is None and epsilon is None:
         return None
     if user is None or max_cells is None or max_per_cell is None:
         raise DpmarkovError(
             "user=, max_cells= and max_per_cell= go together: a user's contribution is bounded "
             "in both ways or not at all"
         )
-    return Bounds(max_cells, max_per_cell, secrets.token_hex(16) if key is None else key)
+    if (AUTO in (max_cells, max_per_cell)) != (epsilon is not None):
+        raise DpmarkovError(
+            "'auto' bounds and bounds_epsilon= go together: choosing bounds from the data takes a "
+            "share of the budget (a tenth of the release's epsilon, say)"
+        )
+    if epsilon is not None and not 0 < epsilon < math.inf:
+        raise DpmarkovError(f"bounds_epsilon={epsilon!r} must be above 0 and finite")
+    return Bounds(
+        None if max_cells == AUTO else max_cells,
+        None if max_per_cell == AUTO else max_per_cell,
+        secrets.token_hex(16) if key is None else key,
+        epsilon or 0.0,
+        None if epsilon is None else ledger,
+    )

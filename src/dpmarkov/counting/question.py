@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
 import pyarrow as pa
 
-from dpmarkov.counting.bounding import Bounds, bounded
+from dpmarkov.contributions import Contributions, choose_bounds
+from dpmarkov.counting.bounding import Bounds, bounded, contributed
 from dpmarkov.counting.cells import (
     Policy,
     coded_unusable,
@@ -22,7 +24,7 @@ from dpmarkov.counting.declared import FROM_DATA, declared_space, label_role
 from dpmarkov.counting.engines import fetched
 from dpmarkov.counting.pairing import Gap, paired
 from dpmarkov.counting.roles import Column, Role
-from dpmarkov.counting.sources import opened
+from dpmarkov.counting.sources import Source, opened
 from dpmarkov.counting.tally import Tally
 from dpmarkov.counts import TransitionCounts
 from dpmarkov.errors import DpmarkovError
@@ -92,6 +94,8 @@ class Question:
         if self.path and space.kind != "square":
             raise DpmarkovError("paths need one set of states; give a list or a square StateSpace")
         self.policy.check(space)
+        if self.bounds and not self.bounds.chosen:
+            return replace(self, bounds=self._chosen(self.bounds, space)).answer()
         tally = self._tally(space)
         tally.check(self.policy, [name for _, name in self.labels], self._names_of_keys)
         return TransitionCounts(
@@ -99,6 +103,9 @@ class Question:
             tally.cells,
             max_cells=self.bounds.max_cells if self.bounds else None,
             max_per_cell=self.bounds.max_per_cell if self.bounds else None,
+            bounds_epsilon=self.bounds.epsilon if self.bounds else 0.0,
+            spent_epsilon=self.bounds.epsilon if self.bounds else 0.0,
+            charge=self.bounds.charge if self.bounds else None,
             states_from_data=from_data,
             affected_rows=tally.affected,
         )
@@ -140,16 +147,35 @@ class Question:
             raise DpmarkovError("the data hold no states at all; declare them with states=")
         return sorted(found - {None})
 
-    def _tally(self, space: StateSpace) -> Tally:
+    def _opened(self, space: StateSpace) -> AbstractContextManager[Source]:
         labels = {*space.destinations} if self._is_row else {*space.origins, *space.destinations}
         columns = self._columns(label_role(tuple(labels)))
-        with opened(
-            self.data, columns, lenient=self.policy.lenient, database=self.database
-        ) as source:
+        return opened(self.data, columns, lenient=self.policy.lenient, database=self.database)
+
+    def _chosen(self, bounds: Bounds, space: StateSpace) -> Bounds:
+        """Choose the bounds that were not declared, from the share of the budget."""
+        with self._opened(space) as source:
+            frame = self._located(self._pairs(source.frame, space), space)
+            table = fetched(contributed(frame))
+        cells, per_cell, users = (table[name].to_numpy() for name in ("cells", "per_cell", "users"))
+        charge = None
+        if bounds.ledger is not None:
+            charge = bounds.ledger.charge_share("user", bounds.epsilon, "bounds")
+        found = Contributions(cells, per_cell, users, space.n_cells)
+        max_cells, max_per_cell = choose_bounds(
+            found, epsilon=bounds.epsilon, max_cells=bounds.max_cells,
+            max_per_cell=bounds.max_per_cell,
+        )  # fmt: skip
+        return replace(bounds, max_cells=max_cells, max_per_cell=max_per_cell, charge=charge)
+
+    def _located(self, frame: nw.LazyFrame[Any], space: StateSpace) -> nw.LazyFrame[Any]:
+        return located(judged(frame, self._coded, space, self.policy), space, self.policy)
+
+    def _tally(self, space: StateSpace) -> Tally:
+        with self._opened(space) as source:
             frame = self._pairs(source.frame, space)
             if self.bounds:
-                frame = located(judged(frame, self._coded, space, self.policy), space, self.policy)
-                frame = summed(bounded(frame, self.bounds), "position")
+                frame = summed(bounded(self._located(frame, space), self.bounds), "position")
             table, unparsable = _run(frame), source.rejected()
         if self.bounds:
             return Tally.of_cells(table, space, unparsable)

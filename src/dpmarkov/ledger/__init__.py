@@ -1,6 +1,6 @@
 """The ledger: data sets with budgets, and every release charged before its noise is drawn.
 
-* `ledger`: `Ledger` and `Dataset`, charging and confirming;
+* `ledger`: `Ledger`; `dataset`: `Dataset`, charging and confirming;
 * `budget`: what charges add up to, and whether one more fits; `another`: how large it may be;
 * `charges`: a charge as a row and as a guarantee again;
 * `entries`: the rows and the chain of hashes that ties them together;
@@ -8,6 +8,7 @@
 """
 
 from dpmarkov.ledger.charges import Charge
-from dpmarkov.ledger.ledger import Dataset, Ledger
+from dpmarkov.ledger.dataset import Dataset
+from dpmarkov.ledger.ledger import Ledger
 
 __all__ = ["Charge", "Dataset", "Ledger"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, Unpack
 
 from dpmarkov import privacy
 from dpmarkov.errors import DpmarkovError, InfeasibleError
@@ -11,6 +12,7 @@ from dpmarkov.ledger.budget import Budget, Spending, fits, largest
 from dpmarkov.mechanisms.dirichlet import exact_prior, exact_rate
 from dpmarkov.mechanisms.prior import ample_prior
 from dpmarkov.noise import Dirichlet, Gaussian, Geometric, Mechanism, Noise
+from dpmarkov.privacy.units import Unit, UserBounds
 
 __all__ = ["remaining"]
 
@@ -25,6 +27,7 @@ def remaining(
     delta: float,
     mass: float | None = None,
     part: str | None = None,
+    **bounds: Unpack[UserBounds],
 ) -> float:
     """Find the largest epsilon at which one more release fits.
 
@@ -43,6 +46,8 @@ def remaining(
         epsilon is too small for it.
     part : str, optional
         The part of the data that it touches.
+    max_cells, max_per_cell : int
+        Under `user`: how users are bounded.
 
     Returns
     -------
@@ -52,25 +57,30 @@ def remaining(
 
     def allowed(epsilon: float) -> bool:
         try:
-            noise = _calibrated(mechanism, budget, epsilon, delta, mass)
+            noise = _calibrated(mechanism, budget.unit, epsilon, delta, mass, bounds)
         except InfeasibleError:
             return False
-        more = Guarantee(budget.unit, epsilon, delta, noise, conditions=())
+        more = Guarantee(budget.unit, epsilon, delta, noise, conditions=(), **bounds)
         return fits([*charges, Spending(more, part)], budget)
 
     return largest(allowed, budget.epsilon)
 
 
 def _calibrated(
-    mechanism: Mechanism, budget: Budget, epsilon: float, delta: float, mass: float | None
+    mechanism: Mechanism,
+    unit: Unit,
+    epsilon: float,
+    delta: float,
+    mass: float | None,
+    bounds: UserBounds,
 ) -> Noise:
-    unit = budget.unit
     if mechanism != "dirichlet":
         if mechanism not in _LAWS:
             known = ", ".join(map(repr, ("dirichlet", *_LAWS)))
             raise DpmarkovError(f"mechanism must be one of {known}, not {mechanism!r}")
-        return _LAWS[mechanism].calibrated(unit, epsilon=epsilon, delta=delta)
-    if mass is None or mass <= privacy.minimum_mass(unit, epsilon=epsilon, delta=delta):
-        mass = exact_prior(ample_prior(unit, epsilon=epsilon, delta=delta))
-    rate = privacy.calibrate(unit, epsilon=epsilon, delta=delta, mass=mass)
+        return _LAWS[mechanism].calibrated(unit, epsilon=epsilon, delta=delta, **bounds)
+    goal: dict[str, Any] = {"unit": unit, "epsilon": epsilon, "delta": delta, **bounds}
+    if mass is None or mass <= privacy.minimum_mass(**goal):
+        mass = exact_prior(ample_prior(**goal))
+    rate = privacy.calibrate(**goal, mass=mass)
     return Dirichlet(exact_rate(rate), mass)

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from dpmarkov.errors import DpmarkovError
 from dpmarkov.guarantee import Guarantee
-from dpmarkov.privacy.profiles import Unit, check_unit
+from dpmarkov.privacy.units import Unit, check_unit
 
 __all__ = ["Budget", "Spending", "fits", "largest", "spent"]
 
@@ -35,7 +35,7 @@ class Budget:
 
     Parameters
     ----------
-    unit : {"destination", "transition"}
+    unit : {"destination", "transition", "user"}
         What is hidden.
     epsilon, delta : float
         The budget.

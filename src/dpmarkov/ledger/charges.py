@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from dpmarkov.guarantee import Guarantee
 from dpmarkov.ledger.budget import Spending
@@ -19,7 +19,7 @@ from dpmarkov.noise import noise_of
 
 __all__ = ["Charge", "Purpose", "charges_of", "said_by", "spending_of"]
 
-Purpose = Literal["release", "merging"]
+Purpose = Literal["release", "merging", "bounds"]
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Charge:
         Its random name, which the artefact bears too.
     guarantee : Guarantee
         What it may reveal.
-    purpose : {"release", "merging"}
-        A release, or merging by noisy totals before one.
+    purpose : {"release", "merging", "bounds"}
+        A release; or what goes before one: merging by noisy totals, or choosing users' bounds.
     part : str or None
         The part of the data that it touches; all of them if None.
     made_at, made_by, made_with : str
@@ -79,6 +79,7 @@ def said_by(guarantee: Guarantee) -> dict[str, Any]:
         "delta": guarantee.delta,
         "mechanism": guarantee.noise.mechanism,
         "noise": json.dumps(asdict(guarantee.noise), sort_keys=True),
+        **guarantee.bounds,
         "conditions": json.dumps(guarantee.conditions),
     }
 
@@ -107,7 +108,7 @@ def charges_of(entries: Iterable[Entry], dataset: str) -> tuple[Charge, ...]:
         Charge(
             id=str(entry.charge),
             guarantee=_guarantee(*_law(entry), entry.conditions or "[]"),
-            purpose="merging" if entry.purpose == "merging" else "release",
+            purpose=cast(Purpose, entry.purpose),
             part=entry.part,
             made_at=entry.made_at,
             made_by=entry.made_by,
@@ -141,17 +142,25 @@ def spending_of(entries: Iterable[Entry], dataset: str) -> list[Spending]:
     ]
 
 
-_Law = tuple[Any, Any, Any, Any, Any]
+_LAW = ("unit", "epsilon", "delta", "mechanism", "noise", "max_cells", "max_per_cell")
 
 
-def _law(entry: Entry) -> _Law:
-    return entry.unit, entry.epsilon, entry.delta, entry.mechanism, entry.noise
+def _law(entry: Entry) -> tuple[Any, ...]:
+    return tuple(getattr(entry, name) for name in _LAW)
 
 
 @lru_cache(maxsize=4096)
 def _guarantee(
-    unit: Any, epsilon: float, delta: float, mechanism: str, noise: str, conditions: str = "[]"
+    unit: Any,
+    epsilon: float,
+    delta: float,
+    mechanism: str,
+    noise: str,
+    max_cells: int | None,
+    max_per_cell: int | None,
+    conditions: str = "[]",
 ) -> Guarantee:
     """Make a guarantee again; it checks that the noise gives what is claimed."""
     law = noise_of(mechanism, json.loads(noise))
-    return Guarantee(unit, epsilon, delta, law, tuple(json.loads(conditions)))
+    stated = tuple(json.loads(conditions))
+    return Guarantee(unit, epsilon, delta, law, stated, 0.0, max_cells, max_per_cell)

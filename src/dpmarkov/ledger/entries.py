@@ -46,7 +46,7 @@ class Entry:
     charge : str, optional
         Random name of a charge; of a confirmation: the charge that it confirms.
     purpose : str, optional
-        What was charged: a release, or merging by noisy totals before one.
+        What was charged: a release; or merging, or choosing bounds, by noisy numbers before one.
     mechanism, noise : str, optional
         The law of a charge's noise, and its parameters as JSON.
     max_cells, max_per_cell : int, optional

@@ -9,10 +9,12 @@ towards uniform: there the sum of noise and bias at the public size decides.
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import numpy as np
 
 from dpmarkov import privacy
-from dpmarkov.privacy.profiles import Unit
+from dpmarkov.privacy.units import Unit, UserBounds
 from dpmarkov.states import StateSpace
 
 __all__ = ["ample_prior", "choose_prior"]
@@ -30,6 +32,7 @@ def choose_prior(
     space: StateSpace,
     total: float | None,
     debias: bool,
+    **bounds: Unpack[UserBounds],
 ) -> float:
     """Choose pseudo-counts for every feasible transition.
 
@@ -43,6 +46,8 @@ def choose_prior(
         Number of transitions, if it is public or guessed in public.
     debias : bool
         Whether the prior will be taken out of the rows again.
+    max_cells, max_per_cell : int
+        For the unit `user`: the bounds that every user was cut down to.
 
     Returns
     -------
@@ -58,34 +63,36 @@ def choose_prior(
     >>> round(choose_prior("destination", total=50_000, debias=False, **target), 1)
     19.7
     """
-    needed = privacy.minimum_mass(unit, epsilon=epsilon, delta=delta)
+    needed = privacy.minimum_mass(unit, epsilon=epsilon, delta=delta, **bounds)
     mean = None if total is None else total / space.n_cells
     if debias:
         if mean is None:
-            return ample_prior(unit, epsilon=epsilon, delta=delta)
+            return ample_prior(unit, epsilon=epsilon, delta=delta, **bounds)
         return _ABOVE_MEAN * max(mean, needed)
     if mean is None:
         return 2 * needed
     candidates = needed * np.geomspace(1.02, 100, 40)
-    rates = privacy.calibrate(unit, epsilon=epsilon, delta=delta, mass=candidates)
+    rates = privacy.calibrate(unit, epsilon=epsilon, delta=delta, mass=candidates, **bounds)
     n = space.n_cells / space.shape[0]
     return float(candidates[np.argmin(_row_error(candidates, rates, mean, n))])
 
 
-def ample_prior(unit: Unit, *, epsilon: float, delta: float) -> float:
+def ample_prior(unit: Unit, *, epsilon: float, delta: float, **bounds: Unpack[UserBounds]) -> float:
     """Give the pseudo-counts that are chosen where nothing is known of the size.
 
     Parameters
     ----------
     unit, epsilon, delta
         The target.
+    max_cells, max_per_cell : int
+        The bounds of a user, for the unit `user` only.
 
     Returns
     -------
     float
         At most 2^31, up to which noise is exact.
     """
-    needed = privacy.minimum_mass(unit, epsilon=epsilon, delta=delta)
+    needed = privacy.minimum_mass(unit, epsilon=epsilon, delta=delta, **bounds)
     return min(_ABOVE_MINIMUM * needed, 2.0**31)
 
 

@@ -10,7 +10,7 @@ from dpmarkov.planning.comparison import Comparison, Contender, Estimate, compar
 from dpmarkov.planning.noise import Setting, advice, calibrated
 from dpmarkov.planning.plans import Plan, plan
 from dpmarkov.planning.prediction import Prediction
-from dpmarkov.planning.released import expected_error
+from dpmarkov.planning.released import expected_error, setting_of
 from dpmarkov.planning.shape import Shape, check_connected, public_shape
 
 __all__ = [
@@ -28,4 +28,5 @@ __all__ = [
     "expected_error",
     "plan",
     "public_shape",
+    "setting_of",
 ]

@@ -15,7 +15,7 @@ row when the total is known, and evenly when noisy counts are projected to a kno
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ from dpmarkov.errors import DpmarkovError
 from dpmarkov.mechanisms.dirichlet import exact_prior, exact_rate
 from dpmarkov.mechanisms.prior import choose_prior
 from dpmarkov.noise import Dirichlet, Gaussian, Geometric, Mechanism, Noise
-from dpmarkov.privacy.profiles import Unit, check_unit
+from dpmarkov.privacy.units import Unit, UserBounds, bounds_for, check_unit
 
 if TYPE_CHECKING:
     from dpmarkov.planning.shape import Shape
@@ -48,18 +48,27 @@ class Setting:
     ----------
     law : Dirichlet, Geometric or Gaussian
         The calibrated noise.
-    unit : {"destination", "transition"}
+    unit : {"destination", "transition", "user"}
         What it hides.
     prior : float
         The pseudo-counts m of the Dirichlet mechanism; 0 for the others.
     debias : bool
         Whether the prior is taken out again.
+    max_cells, max_per_cell : int, optional
+        For the unit `user`: the bounds that every user was cut down to.
     """
 
     law: Noise
     unit: Unit
     prior: float = 0.0
     debias: bool = True
+    max_cells: int | None = None
+    max_per_cell: int | None = None
+
+    @property
+    def bounds(self) -> UserBounds:
+        """The bounds of a user as keywords; empty at other units."""
+        return bounds_for(self.unit, self.max_cells, self.max_per_cell)
 
     @property
     def parameter(self) -> float:
@@ -138,6 +147,7 @@ def calibrated(
     prior: float | Literal["auto"] = "auto",
     debias: bool = True,
     assume_floor: float | None = None,
+    **bounds: Unpack[UserBounds],
 ) -> Setting:
     """Calibrate a mechanism to a target, as a release does, from public numbers alone.
 
@@ -151,6 +161,8 @@ def calibrated(
         The target.
     prior, debias, assume_floor
         As for `dpmarkov.release`; for the Dirichlet mechanism only.
+    max_cells, max_per_cell : int
+        For the unit `user`: the bounds that every user was cut down to.
 
     Returns
     -------
@@ -175,13 +187,14 @@ def calibrated(
     _check_settings(mechanism, prior, debias, assume_floor)
     if mechanism != "dirichlet":
         law = Geometric if mechanism == "geometric" else Gaussian
-        return Setting(law.calibrated(unit, epsilon=epsilon, delta=delta), unit)
+        noise = law.calibrated(unit, epsilon=epsilon, delta=delta, **bounds)
+        return Setting(noise, unit, **bounds)
     if assume_floor is not None:
         mass, m, debias = _floor_mass(shape, unit, assume_floor), 0.0, False
     else:
-        mass = m = _prior(prior, shape, unit, epsilon, delta, debias)
-    rate = exact_rate(privacy.calibrate(unit, epsilon=epsilon, delta=delta, mass=mass))
-    return Setting(Dirichlet(rate, mass), unit, m, debias)
+        mass = m = _prior(prior, shape, unit, epsilon, delta, debias, bounds)
+    rate = privacy.calibrate(unit, epsilon=epsilon, delta=delta, mass=mass, **bounds)
+    return Setting(Dirichlet(exact_rate(rate), mass), unit, m, debias, **bounds)
 
 
 def _check_settings(
@@ -209,12 +222,14 @@ def _prior(
     epsilon: float,
     delta: float,
     debias: bool,
+    bounds: UserBounds,
 ) -> float:
     if not isinstance(prior, str):
         return exact_prior(prior)
     chosen = choose_prior(
-        unit, epsilon=epsilon, delta=delta, space=shape.space, total=shape.total, debias=debias
-    )
+        unit, epsilon=epsilon, delta=delta, space=shape.space, total=shape.total, debias=debias,
+        **bounds,
+    )  # fmt: skip
     return exact_prior(chosen)
 
 
@@ -262,7 +277,7 @@ def advice(
     mine, laws = float(np.sqrt(setting.variance(mean_cell or 0.0))), (Geometric, Gaussian)
     # Where delta is 0 geometric noise is the only one.
     others = [
-        law.calibrated(setting.unit, epsilon=epsilon, delta=delta)
+        law.calibrated(setting.unit, epsilon=epsilon, delta=delta, **setting.bounds)
         for law in (laws if delta > 0 else laws[:1])
     ]
     best = min(others, key=lambda law: law.variance)

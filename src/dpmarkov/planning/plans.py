@@ -8,7 +8,7 @@ states would buy.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,19 +16,26 @@ from dpmarkov import privacy
 from dpmarkov.errors import InfeasibleError
 from dpmarkov.planning.noise import Setting, advice, calibrated
 from dpmarkov.planning.prediction import Prediction, predict
-from dpmarkov.planning.shape import Shape, check_connected, public_shape
+from dpmarkov.planning.shape import Shape, check_connected, public_bounds, public_shape
 from dpmarkov.planning.text import Table, number
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from dpmarkov.noise import Mechanism
-    from dpmarkov.privacy.profiles import Unit
+    from dpmarkov.privacy.units import Unit, UserBounds
 
 __all__ = ["Plan", "plan"]
 
 _EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
 _FEWEST_STATES = 4
+_TRADE = (
+    "Bounds: noise grows with the square root of the cells that a user may have, and in proportion "
+    "to the transitions in each; what users did beyond is dropped, whatever the budget. So widen a "
+    "bound while dropping would cost more than the noise. Which users are cut is not known here: "
+    "count with max_cells='auto' to choose from a share of the budget."
+)
+_BOUNDS = ("cells per user", "per cell")
 _MOST_CELLS = 2_000_000  # of a line of the table, which is not worth waiting for
 
 
@@ -58,6 +65,8 @@ class Plan:
         The same for other budgets, where they are feasible.
     by_states : tuple of Prediction
         The same after merging states evenly (square spaces).
+    by_bounds : tuple of Prediction
+        The same for other bounds of a user (unit `user`).
     advice : str or None
         Which other mechanism is predicted to be clearly better.
     """
@@ -74,6 +83,7 @@ class Plan:
     prediction: Prediction | None
     by_epsilon: tuple[Prediction, ...]
     by_states: tuple[Prediction, ...]
+    by_bounds: tuple[Prediction, ...]
     advice: str | None
 
     def to_dict(self) -> dict[str, Any]:
@@ -89,6 +99,8 @@ class Plan:
         ]
         if self.prediction is not None:
             lines += [_in_words(self.prediction, self.mechanism)]
+        if self.by_bounds:
+            lines += [_TRADE]
         if self.advice:
             lines += [f"Advice: {self.advice}."]
         lines += [f"Assumed: {'; '.join(self.assumptions)}. No sensitive number was used."]
@@ -101,6 +113,7 @@ class Plan:
             for lines, title in (
                 (self.by_epsilon, "What other budgets would buy:"),
                 (self.by_states, "What merging states evenly would buy:"),
+                (self.by_bounds, "What other bounds of a user would cost in noise:"),
             )
             if len(lines) > 1
         ]
@@ -124,6 +137,8 @@ def plan(
     row_totals: npt.ArrayLike | None = None,
     matrix: Any = None,
     epsilons: Sequence[float] = _EPSILONS,
+    max_cells: int | None = None,
+    max_per_cell: int | None = None,
 ) -> Plan:
     """Plan a release from public numbers only.
 
@@ -145,6 +160,9 @@ def plan(
         A public guess of the transition probabilities; without it rows are taken to be even.
     epsilons : sequence of float
         Other budgets for the table.
+    max_cells, max_per_cell : int, optional
+        For the unit `user`: what every user is cut down to before counting. Those of counts are
+        taken from them.
 
     Returns
     -------
@@ -169,12 +187,13 @@ def plan(
         matrix=matrix,
     )  # fmt: skip
     check_connected(shape.space)
-    options = _Options(unit, delta, mechanism, prior, debias, assume_floor)
+    bounds = public_bounds(counts_or_row_totals, unit, max_cells, max_per_cell)
+    options = _Options(unit, delta, mechanism, prior, debias, assume_floor, bounds)
     target = {"epsilon": epsilon, "delta": delta}
     setting, why = options.tried(shape, epsilon)
     needed = None
     if mechanism == "dirichlet":
-        needed = privacy.minimum_mass(unit, **target)
+        needed = privacy.minimum_mass(unit, epsilon=epsilon, delta=delta, **bounds)
     return Plan(
         unit=unit,
         epsilon=epsilon,
@@ -188,6 +207,7 @@ def plan(
         prediction=next(iter(options.predicted([(shape, epsilon)])), None),
         by_epsilon=options.over_epsilon(shape, sorted({*epsilons, epsilon})),
         by_states=options.over_states(shape, epsilon),
+        by_bounds=options.over_bounds(shape, epsilon),
         advice=None if setting is None else advice(setting, mean_cell=shape.mean_cell, **target),
     )
 
@@ -202,6 +222,7 @@ class _Options:
     prior: float | Literal["auto"]
     debias: bool
     assume_floor: float | None
+    bounds: UserBounds
 
     def tried(self, shape: Shape, epsilon: float) -> tuple[Setting | None, str]:
         """Give the calibrated mechanism, or why there is none."""
@@ -209,6 +230,7 @@ class _Options:
             return calibrated(
                 self.mechanism, shape, unit=self.unit, epsilon=epsilon, delta=self.delta,
                 prior=self.prior, debias=self.debias, assume_floor=self.assume_floor,
+                **self.bounds,
             ), ""  # fmt: skip
         except InfeasibleError as error:
             return None, f"{str(error)[0].upper()}{str(error)[1:]}."
@@ -226,9 +248,12 @@ class _Options:
         return self.predicted((shape, epsilon) for epsilon in epsilons)
 
     def over_states(self, shape: Shape, epsilon: float) -> tuple[Prediction, ...]:
-        """Halve the number of states again and again, all rows even."""
+        """Halve the number of states again and again, all rows even.
+
+        Not for users: merging counts widens their bounds, by how much depends on the groups.
+        """
         n = shape.space.shape[0]
-        if shape.space.kind != "square" or shape.total is None:
+        if shape.space.kind != "square" or shape.total is None or self.bounds:
             return ()
         sizes = [n]
         while sizes[-1] // 2 >= _FEWEST_STATES:
@@ -236,6 +261,20 @@ class _Options:
         width = int(shape.space.row_sizes.max())
         quick = (size for size in sizes if size * min(size, width) <= _MOST_CELLS)
         return self.predicted((shape.merged(size), epsilon) for size in quick)
+
+    def over_bounds(self, shape: Shape, epsilon: float) -> tuple[Prediction, ...]:
+        """Double and halve what a user may contribute, in cells and in each of them."""
+        cells, per_cell = self.bounds.get("max_cells"), self.bounds.get("max_per_cell")
+        if cells is None or per_cell is None:
+            return ()
+        others = [(cells, per_cell), (2 * cells, per_cell), (cells, 2 * per_cell)]
+        others += [(max(cells // 2, 1), per_cell), (cells, max(per_cell // 2, 1))]
+        changed = (
+            replace(self, bounds={"max_cells": a, "max_per_cell": b})
+            for a, b in sorted({*others})
+            if a <= shape.space.n_cells
+        )
+        return tuple(line for options in changed for line in options.predicted([(shape, epsilon)]))
 
 
 def _need(needed: float | None) -> str:
@@ -274,6 +313,8 @@ def _table(title: str, lines: Sequence[Prediction], mechanism: Mechanism) -> Tab
     columns: dict[str, Callable[[Prediction], str]] = {
         "epsilon": lambda x: f"{x.epsilon:g}",
         "states": lambda x: str(x.states),
+        _BOUNDS[0]: lambda x: number(x.max_cells),
+        _BOUNDS[1]: lambda x: number(x.max_per_cell),
         "prior": lambda x: number(x.prior or None),
         parameter: lambda x: number(x.parameter),
         "noise sd": lambda x: number(x.noise),
@@ -285,5 +326,9 @@ def _table(title: str, lines: Sequence[Prediction], mechanism: Mechanism) -> Tab
         "": lambda x: "" if x.reliable or x.row_tv is None else "rough",
     }
     told = {name: [show(x) for x in lines] for name, show in columns.items()}
-    kept = {name: cells for name, cells in told.items() if set(cells) - {"-", ""}}
+    kept = {
+        name: cells
+        for name, cells in told.items()
+        if set(cells) - {"-", ""} and (name not in _BOUNDS or len(set(cells)) > 1)
+    }
     return Table(title, tuple(kept), list(zip(*kept.values(), strict=True)))

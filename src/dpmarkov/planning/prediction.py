@@ -58,6 +58,8 @@ class Prediction:
         At most this is the expected error of the ergodicity coefficient in the infinity norm.
     reliable : bool
         Whether noise is small enough for a first-order prediction.
+    max_cells, max_per_cell : int or None
+        The bounds of a user (unit `user`).
     """
 
     epsilon: float
@@ -72,6 +74,8 @@ class Prediction:
     stationary_tv: float | None
     ergodicity: float | None
     reliable: bool
+    max_cells: int | None = None
+    max_per_cell: int | None = None
 
 
 def predict(setting: Setting, shape: Shape, *, epsilon: float, delta: float) -> Prediction:
@@ -95,7 +99,7 @@ def predict(setting: Setting, shape: Shape, *, epsilon: float, delta: float) -> 
     sd = float(np.sqrt(setting.variance(cell or 0.0)))
     known = (epsilon, delta, shape.space.shape[0], setting.parameter, setting.prior, sd, cell)
     if shape.row_totals is None or cell is None:
-        return Prediction(*known, None, None, None, None, reliable=False)
+        return Prediction(*known, None, None, None, None, reliable=False, **setting.bounds)
     rows = _rows(setting, shape, np.maximum(shape.row_totals, 1.0))
     weights = shape.row_totals / shape.row_totals.sum()
     stationary, reliable = _stationary(shape, rows)
@@ -106,6 +110,7 @@ def predict(setting: Setting, shape: Shape, *, epsilon: float, delta: float) -> 
         stationary_tv=stationary,
         ergodicity=_ergodicity(shape, rows),
         reliable=reliable and sd <= _SMALL_NOISE * cell,
+        **setting.bounds,
     )
 
 

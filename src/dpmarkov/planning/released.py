@@ -1,7 +1,7 @@
 """The expected error of a release, from the published file alone.
 
 The released rows stand in for the true ones, and the row totals are public (`destination`) or
-private estimates (`transition`): all of it is post-processing, so it may be printed beside the
+private estimates (elsewhere): all of it is post-processing, so it may be printed beside the
 release.
 """
 
@@ -18,7 +18,7 @@ from dpmarkov.planning.shape import Shape
 if TYPE_CHECKING:
     from dpmarkov.artefact import Release
 
-__all__ = ["expected_error"]
+__all__ = ["expected_error", "setting_of"]
 
 
 def expected_error(release: Release) -> Prediction:
@@ -49,5 +49,10 @@ def expected_error(release: Release) -> Prediction:
         assert release.row_totals is not None  # one of the two is public, whatever the unit
         totals = release.row_totals.astype(np.float64)
     shape = Shape(space, totals, release.probabilities, ("read off the release",))
-    setting = Setting(promise.noise, promise.unit, release.prior, release.debiased)
-    return predict(setting, shape, epsilon=promise.epsilon, delta=promise.delta)
+    return predict(setting_of(release), shape, epsilon=promise.epsilon, delta=promise.delta)
+
+
+def setting_of(release: Release) -> Setting:
+    """Give the noise of a release and how it was used."""
+    promise = release.guarantee
+    return Setting(promise.noise, promise.unit, release.prior, release.debiased, **promise.bounds)

@@ -19,12 +19,13 @@ import numpy.typing as npt
 
 from dpmarkov.counts import TransitionCounts
 from dpmarkov.errors import DpmarkovError
+from dpmarkov.privacy.units import sensitivity
 from dpmarkov.states import StateSpace
 
 if TYPE_CHECKING:
-    from dpmarkov.privacy.profiles import Unit
+    from dpmarkov.privacy.units import Unit, UserBounds
 
-__all__ = ["Shape", "check_connected", "public_shape"]
+__all__ = ["Shape", "check_connected", "public_bounds", "public_shape"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -101,7 +102,7 @@ def public_shape(
     source : TransitionCounts, StateSpace or array
         Of counts only the space is read, and under `destination` the row totals. An array holds
         public or expected row totals of a complete chain.
-    unit : {"destination", "transition"}
+    unit : {"destination", "transition", "user"}
         What the release will hide.
     expected_total, row_totals : optional
         A public guess of the number of transitions, in all or of each origin.
@@ -134,6 +135,37 @@ def public_shape(
         return Shape(space, None, _probabilities(matrix, space), ("the number is not known",))
     rows = _EVEN_ROWS if matrix is None else "rows are those of the public matrix"
     return Shape(space, totals, _probabilities(matrix, space), (why, rows))
+
+
+def public_bounds(
+    source: Any, unit: Unit, max_cells: int | None, max_per_cell: int | None
+) -> UserBounds:
+    """Give the bounds of users: those that were given, or those that counts were made with.
+
+    Parameters
+    ----------
+    source : TransitionCounts, StateSpace or array
+        As for `public_shape`.
+    unit : {"destination", "transition", "user"}
+        What the release will hide.
+    max_cells, max_per_cell : int or None
+        As they were given.
+
+    Returns
+    -------
+    dict
+        As `dpmarkov.privacy` takes them; empty unless the unit is `user`.
+
+    Examples
+    --------
+    >>> public_bounds(StateSpace(["sun", "rain"]), "user", 2, 5)
+    {'max_cells': 2, 'max_per_cell': 5}
+    """
+    if isinstance(source, TransitionCounts) and unit == "user" and max_cells is None:
+        max_cells, max_per_cell = source.max_cells, source.max_per_cell
+    bounds: UserBounds = {"max_cells": max_cells, "max_per_cell": max_per_cell}
+    sensitivity(unit, **bounds)
+    return bounds if unit == "user" else {}
 
 
 def check_connected(space: StateSpace) -> None:

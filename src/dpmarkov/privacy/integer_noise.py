@@ -9,7 +9,7 @@ much likelier what they see is on one side, and with a loss L
 **Geometric** noise of scale s (two-sided, ``P(X = x)`` proportional to ``exp(-|x| / s)``): a cell
 moved by k has the losses ``k/s, (k - 2)/s, ..., -k/s``, the upper end for all ``X <= 0``, the
 lower one for all ``X >= k``. Over several cells they add up; all losses are multiples of 1/s, so
-their law is a short list and delta a sum of positive terms. It is zero from
+their law is a list (`dpmarkov.privacy.lattice`) and delta a sum of positive terms. It is zero from
 ``epsilon = l1 / s`` on: with delta = 0 this is the geometric mechanism as it is known. A cell moved
 by 1 loses +-1/s, as in randomized response.
 
@@ -28,25 +28,24 @@ more), both fall as the scale grows, and both are rounded up.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
-from math import sqrt
+from math import ceil, sqrt
 from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from dpmarkov.errors import DpmarkovError
+from dpmarkov.privacy.lattice import convolved, tilted_delta
 from dpmarkov.privacy.pairs import DROP, hockey_stick
-from dpmarkov.privacy.profiles import Unit, check_unit, checked, each, overshoot, safe_root
+from dpmarkov.privacy.profiles import checked, each, overshoot, safe_root
+from dpmarkov.privacy.units import Sensitivity
 
 __all__ = [
-    "Sensitivity",
     "gaussian_profile",
     "gaussian_scale",
     "geometric_profile",
     "geometric_scale",
-    "sensitivity",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -55,68 +54,7 @@ _ULP = 2.0**-52
 _LEAST = 5e-324
 _LEAST_PURE = 1e-300
 _CHUNK = 1024
-
-
-@dataclass(frozen=True)
-class Sensitivity:
-    """How far a change of the database moves the counts.
-
-    Parameters
-    ----------
-    cells : int
-        In how many cells at most (l0).
-    per_cell : int
-        By how much at most in each (l infinity).
-
-    Examples
-    --------
-    >>> change = Sensitivity(cells=9, per_cell=2)
-    >>> change.l1, change.l2
-    (18, 6.0)
-    """
-
-    cells: int
-    per_cell: int = 1
-
-    def __post_init__(self) -> None:
-        if not (self.cells >= 1 and self.per_cell >= 1):
-            raise DpmarkovError(
-                f"a change moves at least 1 cell by at least 1, not {self.cells} by {self.per_cell}"
-            )
-
-    @property
-    def l1(self) -> int:
-        """Sum of the absolute moves."""
-        return self.cells * self.per_cell
-
-    @property
-    def l2(self) -> float:
-        """Euclidean length of the move."""
-        return self.per_cell * sqrt(self.cells)
-
-
-_UNITS = {"destination": Sensitivity(cells=2), "transition": Sensitivity(cells=1)}
-
-
-def sensitivity(unit: Unit) -> Sensitivity:
-    """Give the sensitivity of the counts at a unit.
-
-    Parameters
-    ----------
-    unit : {"destination", "transition"}
-        One transition moves from a cell to another of its row, or is added or removed.
-
-    Returns
-    -------
-    Sensitivity
-
-    Examples
-    --------
-    >>> sensitivity("destination")
-    Sensitivity(cells=2, per_cell=1)
-    """
-    check_unit(unit)
-    return _UNITS[unit]
+_LONG = 600  # losses, from which on their list is not convolved term by term
 
 
 # -- geometric ---------------------------------------------------------------------------------
@@ -157,14 +95,25 @@ def geometric_profile(change: Sensitivity, *, scale: npt.ArrayLike, epsilon: npt
 
 
 def _geometric_delta(change: Sensitivity, scale: float, epsilon: float) -> float:
+    if change.l1 > _LONG:
+        return _geometric_delta_of_many(change, scale, epsilon)
     losses = np.arange(-change.l1, change.l1 + 1, 2)  # in steps of 1 / scale
     beyond = _distances(losses, epsilon, scale)
     above = beyond > 0
     if not above.any():
         return 0.0
-    terms = _loss_probabilities(change, 1 / scale)[above] * -np.expm1(-beyond[above] / scale)
+    terms = convolved(change, 1 / scale)[above] * -np.expm1(-beyond[above] / scale)
     operations = 64 + change.cells * (8 + 4 * change.per_cell) + 4 * change.l1 / scale
     return float(min(terms.sum() * (1 + _ULP * operations) + change.l1 * _LEAST, 1.0))
+
+
+def _geometric_delta_of_many(change: Sensitivity, scale: float, epsilon: float) -> float:
+    threshold = Fraction(epsilon) * Fraction(scale)
+    if threshold >= change.l1:
+        return 0.0
+    steps = (change.l1 - threshold) / 2  # from the threshold to the largest loss
+    ahead = 2 * (steps - (ceil(steps) - 1))
+    return tilted_delta(change, 1 / scale, float(threshold), float(ahead))
 
 
 def _distances(losses: npt.NDArray[np.int64], epsilon: float, scale: float) -> Floats:
@@ -174,16 +123,6 @@ def _distances(losses: npt.NDArray[np.int64], epsilon: float, scale: float) -> F
         return np.full(losses.shape, -np.inf)
     rest = float(Fraction(epsilon) * Fraction(scale) - Fraction(product))
     return np.asarray((losses - product) - rest)
-
-
-def _loss_probabilities(change: Sensitivity, t: float) -> Floats:
-    """Probabilities of the losses -l1 t, (2 - l1) t, ..., l1 t, for t = 1 / scale."""
-    q, x = np.exp(-t), np.arange(change.per_cell - 1, 0, -1)
-    one = np.concatenate(([q**change.per_cell], -np.expm1(-t) * q**x, [1.0])) / (1 + q)
-    all_cells = np.ones(1)
-    for _ in range(change.cells):
-        all_cells = np.convolve(all_cells, one)
-    return all_cells
 
 
 @overload
@@ -229,7 +168,7 @@ def _geometric_scale(change: Sensitivity, epsilon: float, target: float) -> floa
     pure = _pure_scale(change, epsilon) if epsilon >= _LEAST_PURE else np.inf
     if target == 0:
         return pure
-    start = change.l1 / max(epsilon, 1e-3)
+    start = min(change.l1, change.l2 * sqrt(-2 * np.log(target))) / max(epsilon, 1e-3)
     least = _least_scale(lambda s: _geometric_delta(change, s, epsilon), start, target)
     return min(least, pure)
 
