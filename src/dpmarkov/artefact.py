@@ -165,15 +165,17 @@ class Release:
         """
         from dpmarkov.files import save
 
-        save(self, path, overwrite=overwrite)
         if self.on_saved is None:
+            save(self, path, overwrite=overwrite)
             return
+        done = "is not written"
         try:
+            save(self, path, overwrite=overwrite)
+            done = "is written, but its charge is not confirmed (save once more to confirm it)"
             self.on_saved(Path(path).name)
         except DpmarkovError as error:
             raise DpmarkovError(
-                f"{path} is written, but its charge is not confirmed: {error}. The charge counts "
-                "all the same; save once more with overwrite=True to confirm it"
+                f"{path} {done}: {error}. It is charged as {self.charge}, which counts all the same"
             ) from error
 
     def __eq__(self, other: object) -> bool:

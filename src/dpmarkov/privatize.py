@@ -39,7 +39,8 @@ Floats = npt.NDArray[np.float64]
 _DECLARED = "The states and the feasible transitions were declared without looking at the data."
 _IN_A_LEDGER = (
     "Several releases of these data add up. A ledger keeps all that are charged to it, this one "
-    "among them, within epsilon = {0.epsilon:g} and delta = {0.delta:g} together."
+    "among them, within epsilon = {0.epsilon:g} and delta = {0.delta:g} together, as long as how "
+    "much noise one gets is not chosen by looking at the results of the others."
 )
 _FROM_DATA = (
     "NOT PRIVATE as it stands: the states were read off the data, and which states occur is not "

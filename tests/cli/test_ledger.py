@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 
 import pytest
 
@@ -169,3 +170,20 @@ def test_a_damaged_ledger_ends_with_2_and_names_the_entry(here, budget, tmp_path
         assert done.code == 2
         assert "entry 1 (dataset of 'trips') was altered" in done.message
     assert not (tmp_path / "out.json").exists()
+
+
+def test_a_full_disk_leaves_the_charge_and_says_so(process, here, budget, tmp_path):
+    arguments = ("release", *TRIPS, *TARGET, *CHARGED, "-o", "out.json")
+    # SQLite syncs by itself, so this disk is full for the release alone.
+    program = (
+        "import os, dpmarkov.cli as c\n"
+        "def full(_): raise OSError(28, 'No space left on device')\n"
+        "os.fsync = full\nc.main()"
+    )
+    done = process(*arguments, program=(sys.executable, "-c", program))
+    assert done.code == 2
+    assert "No space left" in done.message
+    assert "counts all the same" in done.message
+    assert "Traceback" not in done.err
+    assert not (tmp_path / "out.json").exists()
+    assert dpm.Ledger(tmp_path / "ledger.db").dataset("trips").spent() == 1

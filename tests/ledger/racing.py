@@ -16,7 +16,6 @@ import dpmarkov as dpm
 from dpmarkov.noise import Geometric
 
 PROCESSES = 8
-ROOM = 3
 TARGET = {"epsilon": 0.25, "delta": 0, "unit": "transition", "mechanism": "geometric"}
 
 
@@ -31,12 +30,16 @@ def accepted(dataset, counts):
 
 def race(start, tallies, urls, runs):
     counts = dpm.TransitionCounts(dpm.StateSpace(list("abc")), np.arange(9) * 100 + 10)
-    for i, url in enumerate(urls):
-        for run, dataset in enumerate(dpm.Ledger(url).datasets()):
-            start.wait()
-            if accepted(dataset, counts):
-                with tallies.get_lock():
-                    tallies[i * runs + run] += 1
+    try:
+        for i, url in enumerate(urls):
+            for run, dataset in enumerate(dpm.Ledger(url).datasets()):
+                start.wait()
+                if accepted(dataset, counts):
+                    with tallies.get_lock():
+                        tallies[i * runs + run] += 1
+    except BaseException:
+        start.abort()  # or the others would wait
+        raise
 
 
 def main(runs, urls):
