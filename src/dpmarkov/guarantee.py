@@ -16,12 +16,11 @@ import numpy.typing as npt
 
 from dpmarkov.errors import DpmarkovError
 from dpmarkov.noise import Noise
+from dpmarkov.privacy.losses import Loss, ResponseLoss
 from dpmarkov.privacy.pure_share import profile_after
 from dpmarkov.privacy.units import Unit, UserBounds, bounds_for, sensitivity
 
-__all__ = ["ONLY_RELEASE", "Guarantee", "check_share"]
-
-ONLY_RELEASE = "This is the only release of these data; several releases add up."
+__all__ = ["Guarantee", "check_share"]
 
 _HIDDEN = {
     "destination": (
@@ -140,6 +139,22 @@ class Guarantee:
             lambda left: self.noise.profile(self.unit, left, **self.bounds),
             epsilon,
         )
+
+    def losses(self, *, removed: bool) -> list[tuple[Loss, int]]:
+        """Give the privacy losses behind the promise, for `dpmarkov.privacy.compose`.
+
+        Parameters
+        ----------
+        removed : bool
+            In which direction: one transition or user less, or one more.
+
+        Returns
+        -------
+        list of (Loss, int)
+            Each with how many times it occurs.
+        """
+        own = [self.noise.loss(self.unit, removed=removed, **self.bounds)]
+        return [*own, (ResponseLoss(self.spent_epsilon), 1)] if self.spent_epsilon else own
 
     def __str__(self) -> str:
         lines = [

@@ -25,6 +25,7 @@ from dpmarkov.errors import DpmarkovError
 from dpmarkov.mechanisms.gaussian import rounded_normal
 from dpmarkov.mechanisms.geometric import two_sided_geometric, variance
 from dpmarkov.privacy import integer_noise
+from dpmarkov.privacy.losses import BetaLoss, GammaLoss, GaussianLoss, GeometricLoss, Loss
 from dpmarkov.privacy.units import Unit, UserBounds, sensitivity
 
 __all__ = ["Dirichlet", "Gaussian", "Geometric", "Mechanism", "Noise", "noise_of"]
@@ -57,6 +58,13 @@ class Dirichlet:
         """Give the exact delta at epsilon."""
         return privacy.profile(unit, rate=self.rate, mass=self.mass, epsilon=epsilon, **bounds)
 
+    def loss(self, unit: Unit, *, removed: bool, **bounds: Unpack[UserBounds]) -> tuple[Loss, int]:
+        """Give the privacy loss of one dominating pair, and how many of it there are."""
+        change = sensitivity(unit, **bounds)
+        if unit == "destination":
+            return BetaLoss(self.rate, self.mass), 1
+        return GammaLoss(self.rate, self.mass, change.per_cell, removed), change.cells
+
 
 @dataclass(frozen=True)
 class Geometric:
@@ -88,6 +96,10 @@ class Geometric:
         """Give the exact delta at epsilon."""
         change = sensitivity(unit, **bounds)
         return integer_noise.geometric_profile(change, scale=self.scale, epsilon=epsilon)
+
+    def loss(self, unit: Unit, *, removed: bool, **bounds: Unpack[UserBounds]) -> tuple[Loss, int]:
+        """Give the privacy loss of all cells together, the same in both directions."""
+        return GeometricLoss(sensitivity(unit, **bounds), self.scale), 1
 
     @property
     def variance(self) -> float:
@@ -129,6 +141,10 @@ class Gaussian:
         """Give the exact delta at epsilon."""
         change = sensitivity(unit, **bounds)
         return integer_noise.gaussian_profile(change, scale=self.scale, epsilon=epsilon)
+
+    def loss(self, unit: Unit, *, removed: bool, **bounds: Unpack[UserBounds]) -> tuple[Loss, int]:
+        """Give the privacy loss of all cells together, the same in both directions."""
+        return GaussianLoss(sensitivity(unit, **bounds), self.scale), 1
 
     @property
     def variance(self) -> float:

@@ -20,11 +20,12 @@ from dpmarkov import privacy
 from dpmarkov.artefact import Release
 from dpmarkov.counts import TransitionCounts
 from dpmarkov.errors import DpmarkovError
-from dpmarkov.guarantee import ONLY_RELEASE, Guarantee, check_share
+from dpmarkov.guarantee import Guarantee, check_share
 from dpmarkov.mechanisms import dirichlet
 from dpmarkov.mechanisms.prior import choose_prior
 from dpmarkov.mechanisms.projection import project
 from dpmarkov.noise import Dirichlet, Gaussian, Geometric, Mechanism, Noise
+from dpmarkov.privacy.composition import ONLY_RELEASE
 from dpmarkov.privacy.pure_share import remaining
 from dpmarkov.privacy.units import Unit, UserBounds, bounds_for, sensitivity
 from dpmarkov.states import Label, StateSpace

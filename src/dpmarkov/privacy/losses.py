@@ -21,9 +21,9 @@ Moments are evaluated in ball arithmetic, on complex numbers and on power series
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from math import inf
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from math import inf, nextafter
+from typing import Any, Protocol, Self
 
 from dpmarkov.privacy.units import Sensitivity
 
@@ -51,8 +51,21 @@ class Loss(Protocol):
     def smooth(self) -> bool:
         """Whether the law has a density: its moment then falls along every vertical line."""
 
+    @property
+    def mirrored(self) -> Loss:
+        """The loss of the pair the other way round."""
+
     def log_moment(self) -> Moment:
         """Give log M as a function, at the working precision."""
+
+
+class _Symmetric:
+    """A pair that looks the same from both sides."""
+
+    @property
+    def mirrored(self) -> Self:
+        """The loss itself."""
+        return self
 
 
 @dataclass(frozen=True)
@@ -68,7 +81,12 @@ class GammaLoss:
     @property
     def reach(self) -> float:
         """Where the moment ends."""
-        return self.mass / self.per_cell if self.removed else inf
+        return nextafter(self.mass / self.per_cell, 0) if self.removed else inf
+
+    @property
+    def mirrored(self) -> GammaLoss:
+        """The other direction."""
+        return replace(self, removed=not self.removed)
 
     def log_moment(self) -> Moment:
         """Give log M as a function, at the working precision."""
@@ -96,6 +114,11 @@ class LimitLoss:
         """Where the moment ends."""
         return self.mass if self.removed else inf
 
+    @property
+    def mirrored(self) -> LimitLoss:
+        """The other direction."""
+        return replace(self, removed=not self.removed)
+
     def log_moment(self) -> Moment:
         """Give log M as a function, at the working precision."""
         from flint import arb
@@ -107,7 +130,7 @@ class LimitLoss:
 
 
 @dataclass(frozen=True)
-class BetaLoss:
+class BetaLoss(_Symmetric):
     """A transition of the Dirichlet mechanism that goes elsewhere; its own mirror image."""
 
     rate: float
@@ -130,7 +153,7 @@ class BetaLoss:
 
 
 @dataclass(frozen=True)
-class GaussianLoss:
+class GaussianLoss(_Symmetric):
     """Normal noise of standard deviation `scale` in all cells that a change moves."""
 
     change: Sensitivity
@@ -147,7 +170,7 @@ class GaussianLoss:
 
 
 @dataclass(frozen=True)
-class GeometricLoss:
+class GeometricLoss(_Symmetric):
     """Geometric noise in all cells that a change moves; independent of which way it goes."""
 
     change: Sensitivity
@@ -171,7 +194,7 @@ class GeometricLoss:
 
 
 @dataclass(frozen=True)
-class ResponseLoss:
+class ResponseLoss(_Symmetric):
     """Randomised response: at worst what a share of epsilon without a delta buys."""
 
     share: float

@@ -196,7 +196,9 @@ def epsilon(
     return each(of_one, r, mu, target)
 
 
-def inverse(profile: Callable[[float], float], target: float, start: float) -> float:
+def inverse(
+    profile: Callable[[float], float], target: float, start: float, rtol: float = 1e-11
+) -> float:
     """Find the smallest epsilon at which a profile is at most its target, rounded up."""
 
     def excess(eps: float) -> float:
@@ -207,7 +209,7 @@ def inverse(profile: Callable[[float], float], target: float, start: float) -> f
     high = start
     while excess(high) > 0:
         high *= 2
-    return safe_root(excess, unsafe=0.0, safe=high)
+    return safe_root(excess, unsafe=0.0, safe=high, rtol=rtol)
 
 
 @overload
