@@ -43,6 +43,10 @@ _IN_A_LEDGER = (
     "among them, within epsilon = {0.epsilon:g} and delta = {0.delta:g} together, as long as how "
     "much noise one gets is not chosen by looking at the results of the others."
 )
+_OF_A_PART = (
+    "The data are of the part {0.part!r} alone, and nothing that the unit hides has data in two "
+    "parts. The curator declares this."
+)
 _FROM_DATA = (
     "NOT PRIVATE as it stands: the states were read off the data, and which states occur is not "
     "protected at all."
@@ -222,8 +226,15 @@ def _public_totals(counts: TransitionCounts, unit: Unit) -> npt.NDArray[np.int64
 def _conditions(counts: TransitionCounts, unit: Unit, ledger: Dataset | None) -> tuple[str, ...]:
     states = (_FROM_DATA if counts.states_from_data else _DECLARED, *_merging(counts.space, unit))
     about_unit = {"destination": (_TOTALS,), "transition": (), "user": _users(counts)}[unit]
-    others = ONLY_RELEASE if ledger is None else _IN_A_LEDGER.format(ledger.budget)
-    return (*states, *about_unit, others)
+    return (*states, *about_unit, *_others(ledger))
+
+
+def _others(ledger: Dataset | None) -> tuple[str, ...]:
+    """Say what is known of other releases of the same data."""
+    if ledger is None:
+        return (ONLY_RELEASE,)
+    kept = (_IN_A_LEDGER.format(ledger.budget),)
+    return kept if ledger.part is None else (*kept, _OF_A_PART.format(ledger))
 
 
 def _users(counts: TransitionCounts) -> tuple[str, ...]:

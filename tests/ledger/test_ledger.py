@@ -62,6 +62,10 @@ def test_the_guarantee_says_that_a_ledger_adds_up(trips, counts):
     said = " ".join(str(dpm.release(counts, **TARGET, ledger=trips).guarantee).split())
     assert "within epsilon = 3 and delta = 1e-05 together" in said
     assert "the only release" not in said
+    assert "of the part" not in said
+    may = trips.ledger.dataset("trips", part="May")
+    said = " ".join(str(dpm.release(counts, **TARGET, ledger=may).guarantee).split())
+    assert "of the part 'May' alone, and nothing that the unit hides has data in two" in said
 
 
 @pytest.mark.parametrize("number", [0.1, 2 / 3, 0.1 + 0.2, 123456789.123456789, 1e-300, 5e-324])
@@ -348,6 +352,13 @@ def test_a_data_set_that_cannot_be_is_refused(ledger, trips, changed, message):
 def test_a_ledger_in_place_of_its_data_set_is_told(ledger, counts):
     with pytest.raises(dpm.DpmarkovError, match=r"ledger\.dataset\('trips'\)"):
         dpm.release(counts, **TARGET, ledger=ledger)
+
+
+def test_a_promise_with_a_share_is_not_charged_as_a_whole(trips):
+    noise = Geometric.calibrated("transition", epsilon=0.5, delta=0)
+    promise = Guarantee("transition", 0.76, 0.0, noise, conditions=(), spent_epsilon=0.25)
+    with pytest.raises(dpm.DpmarkovError, match="charged when it is spent"):
+        trips.charge(promise)
 
 
 def test_a_charge_of_another_data_set_is_not_confirmed(ledger, trips):

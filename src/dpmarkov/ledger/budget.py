@@ -8,7 +8,7 @@ every part must keep the budget together with the charges without one (parallel 
 A group of charges keeps a budget (epsilon, delta) in either of two ways:
 
 * their epsilons and deltas add up to no more (basic composition). The sums are those of the
-  decimals that people wrote: ten times 0.1 is 1;
+  decimals that people wrote, off which floats are by less than 2e-16: ten times 0.1 is 1;
 * the privacy-loss distributions of their noise, composed, give no more than delta at epsilon, which
   for many releases is far less than the sum. Pure budgets (delta = 0) gain nothing by that.
 """

@@ -16,6 +16,7 @@ from dpmarkov.ledger.another import remaining
 from dpmarkov.ledger.budget import Budget, Spending, fits, spent
 from dpmarkov.ledger.charges import Charge, Purpose, charges_of, said_by, spending_of
 from dpmarkov.ledger.entries import Entry
+from dpmarkov.mechanisms.dirichlet import exact_prior
 from dpmarkov.noise import Dirichlet, Geometric, Mechanism
 from dpmarkov.privacy.units import bounds_for, sensitivity
 
@@ -90,7 +91,7 @@ class Dataset:
             self.budget,
             mechanism=mechanism,
             delta=self.budget.delta if delta is None else float(delta),
-            mass=prior,
+            mass=None if prior is None else exact_prior(prior),
             part=self.part,
             **bounds_for(self.budget.unit, max_cells, max_per_cell),
         )
@@ -118,6 +119,11 @@ class Dataset:
             If the unit is another, or the ledger is damaged or cannot be written.
         """
         self.check_unit(guarantee.unit)
+        if guarantee.spent_epsilon:
+            raise DpmarkovError(
+                f"spent_epsilon={guarantee.spent_epsilon:g} is charged when it is spent "
+                "(charge_share), and the noise that follows by itself"
+            )
         new = Spending(replace(guarantee, conditions=()), self.part)
         with self.ledger.writing() as page:
             before = self._spending(page.entries)
@@ -206,8 +212,8 @@ class Dataset:
             f"epsilon={asked.epsilon:g}, delta={asked.delta:g} is more than {self.name!r} has left "
             f"of its budget epsilon = {self.budget.epsilon:g}, delta = {self.budget.delta:g}: one "
             f"more release with {law.mechanism} noise at delta = {asked.delta:g} {may}. Nothing "
-            "was charged and no noise was drawn. Ask for less, or speak with whoever keeps the "
-            "ledger",
+            "was charged for it and no noise was drawn. Ask for less, or speak with whoever keeps "
+            "the ledger",
             asked=asked.epsilon,
             remaining=left,
         )
