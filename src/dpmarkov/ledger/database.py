@@ -93,7 +93,7 @@ class Database:
         try:
             yield
         except (SQLAlchemyError, sqlite3.Error) as error:
-            said = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+            said = str(getattr(error, "orig", None) or error).strip().split("\n")[0]
             for secret in self._secrets():
                 said = said.replace(secret, "***")
             raise DpmarkovError(f"the ledger {self.name} cannot be used: {said}") from None
