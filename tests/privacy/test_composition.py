@@ -150,17 +150,18 @@ def test_a_share_composes_as_randomised_response():
         assert both.profile(epsilon) == pytest.approx(truth, rel=1e-5)
 
 
-@pytest.mark.parametrize("scales", [(4220.0, 422.0), (4220.0, 300.0, 500.0)], ids=["two", "three"])
+@pytest.mark.parametrize("scales", [(4220.0, 300.0, 500.0)])
 def test_geometric_noise_over_many_cells_is_tight(scales):
     """Losses on different lattices, too many to list, against those rounded down to one."""
     from dp_accounting.pld import pld_pmf
 
+    scales = (4220.0, 300.0, 500.0)
     changes = [(10_000, 10), (1000, 1), (1000, 1)]
     users = [{"max_cells": c, "max_per_cell": k} for c, k in changes]
-    guarantees = [promise(Geometric(s), "user", **b) for s, b in zip(scales, users, strict=False)]
+    guarantees = [promise(Geometric(s), "user", **b) for s, b in zip(scales, users, strict=True)]
     got = compose(guarantees).epsilon(1e-6)
     step, total = 2e-6, None
-    for scale, (cells, k) in zip(scales, changes, strict=False):
+    for scale, (cells, k) in zip(scales, changes, strict=True):
         t = 1 / scale
         q = np.exp(-t)
         law = {k: 1 / (1 + q), -k: q**k / (1 + q)}
