@@ -157,7 +157,9 @@ def _altered(path, change, *, sign):
 
 ALTERATIONS = {
     "a stronger claim": (lambda h: h["guarantee"].update(epsilon=0.5), "that is claimed"),
-    "another unit": (lambda h: h["guarantee"].update(unit="user"), "unit must be one of"),
+    "another unit": (lambda h: h["guarantee"].update(unit="row"), "unit must be one of"),
+    "users without bounds": (lambda h: h["guarantee"].update(unit="user"), "needs max_cells="),
+    "bounds without users": (lambda h: h["guarantee"].update(max_cells=3), "goes with the unit"),
     "a negative probability": (
         lambda h: h["cells"]["probability"].__setitem__(0, -0.1),
         "above 0 and at most 1",

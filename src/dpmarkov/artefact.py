@@ -94,7 +94,9 @@ class Release:
         if self.row_totals is not None and self.guarantee.unit != "destination":
             raise DpmarkovError("row totals are public under the unit 'destination' only")
         if self.private_counts is not None and self.guarantee.unit == "destination":
-            raise DpmarkovError("private counts are not covered by the unit 'destination'")
+            raise DpmarkovError(
+                "private counts are covered by the units 'transition' and 'user' only"
+            )
         if self.space.merges and not (
             self.guarantee.spent_epsilon or self.guarantee.unit == "destination"
         ):
