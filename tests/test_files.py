@@ -234,6 +234,8 @@ ALTERATIONS = {
         lambda h: h["cells"]["probability"].__setitem__(0, float("nan")),
         "must be 6 finite numbers",
     ),
+    "users without bounds": (lambda h: h["guarantee"].update(unit="user"), "needs max_cells="),
+    "bounds without users": (lambda h: h["guarantee"].update(max_cells=3), "goes with the unit"),
     "a negative probability": (
         lambda h: h["cells"]["probability"].__setitem__(0, -0.1),
         "above 0 and at most 1",

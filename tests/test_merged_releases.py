@@ -235,7 +235,7 @@ def test_merged_counts_are_released_at_the_unit_they_were_merged_for():
 def test_a_share_that_leaves_nothing_names_both_numbers(share):
     merged = merge(share)
     with pytest.raises(
-        dpm.DpmarkovError, match=rf"spent epsilon={share:g}, which leaves nothing of epsilon=1;"
+        dpm.DpmarkovError, match=rf"spent epsilon = {share:g}, which leaves nothing of epsilon = 1;"
     ):
         dpm.release(merged, **PROMISE, unit="transition")
 

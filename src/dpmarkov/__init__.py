@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 __all__ = [
+    "BudgetError",
     "DpmarkovError",
     "Guarantee",
     "InfeasibleError",
+    "Ledger",
     "MarkovChain",
     "Release",
     "StateSpace",
@@ -46,18 +48,21 @@ if TYPE_CHECKING:
     from dpmarkov.chain import MarkovChain
     from dpmarkov.counting import count_categories, count_paths, count_transitions
     from dpmarkov.counts import TransitionCounts
-    from dpmarkov.errors import DpmarkovError, InfeasibleError
+    from dpmarkov.errors import BudgetError, DpmarkovError, InfeasibleError
     from dpmarkov.files import load
     from dpmarkov.guarantee import Guarantee
+    from dpmarkov.ledger import Ledger
     from dpmarkov.merging import merge_states
     from dpmarkov.planning import plan
     from dpmarkov.privatize import release
     from dpmarkov.states import StateSpace
 
 _HOMES = {
+    "BudgetError": "errors",
     "DpmarkovError": "errors",
     "Guarantee": "guarantee",
     "InfeasibleError": "errors",
+    "Ledger": "ledger",
     "MarkovChain": "chain",
     "Release": "artefact",
     "StateSpace": "states",

@@ -6,8 +6,10 @@ module knows no counts: it can be used, and its files read, where the sensitive 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,6 +64,11 @@ class Release:
     weak_rows : tuple of labels
         Origins without data, or with so few that their noise outweighs them: the row is all or
         mostly prior, or noise.
+    charge : str, optional
+        Under which random id a ledger was charged for it, before its noise was drawn.
+    on_saved : callable, optional
+        What is told the name of a file once it is safely on disk: the ledger, which confirms the
+        charge. A release that was loaded has none.
 
     Raises
     ------
@@ -78,6 +85,8 @@ class Release:
     row_totals: npt.NDArray[np.int64] | None
     private_counts: Floats | None
     weak_rows: tuple[Label, ...]
+    charge: str | None = None
+    on_saved: Callable[[str], None] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         _check_rows(self.space, self.probabilities)
@@ -87,7 +96,9 @@ class Release:
         if self.row_totals is not None and self.guarantee.unit != "destination":
             raise DpmarkovError("row totals are public under the unit 'destination' only")
         if self.private_counts is not None and self.guarantee.unit == "destination":
-            raise DpmarkovError("private counts are not covered by the unit 'destination'")
+            raise DpmarkovError(
+                "private counts are covered by the units 'transition' and 'user' only"
+            )
         if self.space.merges and not (
             self.guarantee.spent_epsilon or self.guarantee.unit == "destination"
         ):
@@ -167,11 +178,23 @@ class Release:
         Raises
         ------
         DpmarkovError
-            If the file exists, the ending is another, or it cannot be written.
+            If the file exists, the ending is another, or it cannot be written; or if it is
+            written, and the ledger that was charged for it cannot be told.
         """
         from dpmarkov.files import save
 
-        save(self, path, overwrite=overwrite)
+        if self.on_saved is None:
+            save(self, path, overwrite=overwrite)
+            return
+        done = "is not written"
+        try:
+            save(self, path, overwrite=overwrite)
+            done = "is written, but its charge is not confirmed (save once more to confirm it)"
+            self.on_saved(Path(path).name)
+        except DpmarkovError as error:
+            raise DpmarkovError(
+                f"{path} {done}: {error}. It is charged as {self.charge}, which counts all the same"
+            ) from error
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Release):
@@ -189,7 +212,7 @@ class Release:
         )
 
 
-_FIELDS = tuple(Release.__dataclass_fields__)
+_FIELDS = tuple(name for name in Release.__dataclass_fields__ if name != "on_saved")
 
 
 def _same(mine: object, theirs: object) -> bool:

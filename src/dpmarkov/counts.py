@@ -56,6 +56,8 @@ class TransitionCounts:
         unit covers how those totals were used.
     spent_epsilon : float
         The share of the budget that is gone: for the noise in those totals, and for the bounds.
+    charge : str, optional
+        Under which id a ledger was charged for that share, the latest part of it.
     affected_rows : int, optional
         For the curator: how many rows the input policy dropped or mapped, where it is known.
 
@@ -84,6 +86,7 @@ class TransitionCounts:
     states_from_data: bool = field(default=False, kw_only=True)
     merged_for: Unit | None = field(default=None, kw_only=True)
     spent_epsilon: float = field(default=0.0, kw_only=True)
+    charge: str | None = field(default=None, kw_only=True)
     affected_rows: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:

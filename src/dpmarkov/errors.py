@@ -3,7 +3,7 @@
 Nothing sensitive enters a message: a message may be pasted into a ticket.
 """
 
-__all__ = ["DpmarkovError", "InfeasibleError"]
+__all__ = ["BudgetError", "DpmarkovError", "InfeasibleError"]
 
 
 class DpmarkovError(ValueError):
@@ -27,3 +27,22 @@ class InfeasibleError(DpmarkovError):
         super().__init__(message)
         self.mass = mass
         self.minimum_mass = minimum_mass
+
+
+class BudgetError(DpmarkovError):
+    """A release asks for more than its data set's budget has left; nothing was charged or drawn.
+
+    Parameters
+    ----------
+    message : str
+        What was asked, what remains and the ways out.
+    asked : float
+        The epsilon that was asked for.
+    remaining : float
+        The epsilon that such a release might have.
+    """
+
+    def __init__(self, message: str, *, asked: float, remaining: float) -> None:
+        super().__init__(message)
+        self.asked = asked
+        self.remaining = remaining

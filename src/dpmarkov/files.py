@@ -123,6 +123,7 @@ def _header(release: Release) -> dict[str, Any]:
         },
         "row_totals": None if totals is None else totals.tolist(),
         "weak_rows": list(release.weak_rows),
+        "charge": release.charge,
     }
 
 
@@ -171,6 +172,8 @@ def _release(header: dict[str, Any], columns: Columns) -> Release:
         else np.array(_typed(header, "row_totals", list, of=int), np.int64),
         private_counts=columns.get("private_count"),
         weak_rows=_labels(_typed(header, "weak_rows", list)),
+        # Files from before the ledger have no charge.
+        charge=_typed(header, "charge", str, type(None)) if "charge" in header else None,
     )
 
 
@@ -323,7 +326,19 @@ def atomically(target: Path, write: Callable[[Path], None]) -> None:
             os.fsync(file.fileno())
         part.chmod(0o644)
         part.replace(target)
+        _sync_folder(target.parent)
     except OSError as error:
         raise DpmarkovError(f"cannot write {target}: {error.strerror or error}") from error
     finally:
         part.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Flush the name of a file that was moved here, where the system lets one open a folder."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

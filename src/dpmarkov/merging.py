@@ -31,7 +31,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from heapq import heapify, heappop, heappush
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +42,9 @@ from dpmarkov.errors import DpmarkovError
 from dpmarkov.mechanisms.geometric import two_sided_geometric
 from dpmarkov.privacy.units import Sensitivity, Unit, bounds_for, sensitivity
 from dpmarkov.states import StateSpace
+
+if TYPE_CHECKING:
+    from dpmarkov.ledger import Dataset
 
 __all__ = ["merge_states"]
 
@@ -58,6 +61,7 @@ def merge_states(
     unit: Unit,
     epsilon: float | None = None,
     name: str | None = None,
+    ledger: Dataset | None = None,
 ) -> TransitionCounts:
     """Join the smallest state with its smallest neighbour, again and again.
 
@@ -83,6 +87,9 @@ def merge_states(
         It is spent when this function returns, and once more at each further call.
     name : str, optional
         Which property of the GeoJSON features names the state.
+    ledger : Dataset, optional
+        The data set of a `dpmarkov.Ledger` that the release will be charged to. The share is
+        charged here, before its noise is drawn, and the release then charges the rest.
 
     Returns
     -------
@@ -110,17 +117,21 @@ def merge_states(
     """
     _check_target(counts.space, to, minimum_total)
     _check_share(counts, unit, epsilon)
+    _check_ledger(counts, unit, ledger)
     around = neighbours(adjacency, counts.space, name=name)
     if to is not None:
         _check_reachable(around, to)
-    totals = counts.row_totals
+    totals, charge = counts.row_totals, counts.charge
     if epsilon is not None:
+        if ledger is not None:
+            charge = ledger.charge_share(unit, epsilon, "merging")
         moved = _change(counts, unit).l1
         # The next float above the ratio: rounding must not make the scale too small.
         scale = math.nextafter(moved / epsilon, math.inf)
         totals = totals + two_sided_geometric(totals.shape, scale=scale)
     joins = _joins(totals.tolist(), around, counts.space, to, minimum_total)
-    return _joined(counts, joins, unit, epsilon or 0.0)
+    merged = _joined(counts, joins, unit, epsilon or 0.0)
+    return replace(merged, charge=charge)
 
 
 # -- what may be asked ---------------------------------------------------------------------------
@@ -165,6 +176,20 @@ def _check_share(counts: TransitionCounts, unit: Unit, epsilon: float | None) ->
         )
     if epsilon is not None and not 0 < epsilon < math.inf:
         raise DpmarkovError(f"epsilon={epsilon!r} must be above 0 and finite")
+
+
+def _check_ledger(counts: TransitionCounts, unit: Unit, ledger: Dataset | None) -> None:
+    charged = counts.charge is not None
+    if counts.spent_epsilon and charged != (ledger is not None):
+        raise DpmarkovError(
+            "what was spent on these counts before was "
+            + ("charged to a ledger" if charged else "charged to none")
+            + "; give the same ledger= each time, or start from the events"
+        )
+    if ledger is not None:
+        ledger.check_unit(unit)
+        if counts.charge is not None:
+            ledger.check_charged(counts.charge)
 
 
 def _check_reachable(around: _Neighbours, to: int) -> None:

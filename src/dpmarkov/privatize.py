@@ -3,13 +3,16 @@
 `release` calibrates the noise once for the whole chain (theory section 3, *rows*), draws it once
 for each feasible cell, and does the rest by post-processing. What steers it is public: the
 target, the declared states, and under `destination` the row totals, which that unit does not
-hide. Under `transition` and `user` nothing is read off the data but through the noise.
+hide. Under `transition` and `user` nothing is read off the data but through the noise. Where there
+is a ledger, it is charged when all of that is settled and before the first random bit is drawn.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from numbers import Real
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,11 +31,23 @@ from dpmarkov.privacy.pure_share import remaining
 from dpmarkov.privacy.units import Unit, UserBounds, bounds_for, sensitivity
 from dpmarkov.states import Label, StateSpace
 
+if TYPE_CHECKING:
+    from dpmarkov.ledger import Dataset
+
 __all__ = ["release"]
 
 Floats = npt.NDArray[np.float64]
 
 _DECLARED = "The states and the feasible transitions were declared without looking at the data."
+_IN_A_LEDGER = (
+    "Several releases of these data add up. A ledger keeps all that are charged to it, this one "
+    "among them, within epsilon = {0.epsilon:g} and delta = {0.delta:g} together, as long as how "
+    "much noise one gets is not chosen by looking at the results of the others."
+)
+_OF_A_PART = (
+    "The data are of the part {0.part!r} alone, and nothing that the unit hides has data in two "
+    "parts. The curator declares this."
+)
 _FROM_DATA = (
     "NOT PRIVATE as it stands: the states were read off the data, and which states occur is not "
     "protected at all."
@@ -61,6 +76,7 @@ def release(
     debias: bool = True,
     assume_floor: float | None = None,
     expected_total: float | None = None,
+    ledger: Dataset | None = None,
 ) -> Release:
     """Privatize counts: a chain, a table or a single row, with its guarantee.
 
@@ -94,6 +110,9 @@ def release(
     expected_total : float, optional
         A public guess of the number of transitions, for ``prior="auto"`` where the true number
         is private. A wrong guess costs accuracy, never privacy.
+    ledger : Dataset, optional
+        A data set of a `dpmarkov.Ledger`: charged before noise is drawn, told when the release has
+        been saved. A release that is never saved stays charged.
 
     Returns
     -------
@@ -103,6 +122,8 @@ def release(
     ------
     InfeasibleError
         If no rate meets the target at this mass; it says what would.
+    BudgetError
+        If the ledger has less left; nothing is charged or drawn then.
     DpmarkovError
         If an argument is out of range or does not go with another.
 
@@ -123,7 +144,8 @@ def release(
             f"counts is a {type(counts).__name__} and must be TransitionCounts, which know their "
             "states: count events with count_transitions, or use TransitionCounts.from_dense"
         )
-    target = _target(counts, unit, _number("epsilon", epsilon), _number("delta", delta))
+    target = _target(counts, unit, _number("epsilon", epsilon), _number("delta", delta), ledger)
+    _check_ledger(counts, unit, ledger)
     if mechanism == "dirichlet":
         return _dirichlet(counts, target, prior, debias, assume_floor, expected_total)
     if mechanism not in _ADDED:
@@ -149,12 +171,13 @@ def _number(name: str, value: float) -> float:
 
 
 class _Target(NamedTuple):
-    """The promise, and what of its epsilon is left for the noise in the counts."""
+    """The promise, what of its epsilon is left for the noise in the counts, and who keeps count."""
 
     unit: Unit
     epsilon: float
     delta: float
     left: float
+    ledger: Dataset | None
     bounds: UserBounds
 
     @property
@@ -163,7 +186,9 @@ class _Target(NamedTuple):
         return {"unit": self.unit, "epsilon": self.left, "delta": self.delta, **self.bounds}
 
 
-def _target(counts: TransitionCounts, unit: Unit, epsilon: float, delta: float) -> _Target:
+def _target(
+    counts: TransitionCounts, unit: Unit, epsilon: float, delta: float, ledger: Dataset | None
+) -> _Target:
     """Take off what merging has spent, and refuse what this unit does not cover."""
     bounds = bounds_for(unit, counts.max_cells, counts.max_per_cell)
     sensitivity(unit, **bounds)
@@ -181,7 +206,7 @@ def _target(counts: TransitionCounts, unit: Unit, epsilon: float, delta: float) 
             f"counts again with unit={unit!r}{', epsilon=share' * (unit != 'destination')}"
         )
     check_share(unit, epsilon, counts.spent_epsilon)
-    return _Target(unit, epsilon, delta, remaining(epsilon, counts.spent_epsilon), bounds)
+    return _Target(unit, epsilon, delta, remaining(epsilon, counts.spent_epsilon), ledger, bounds)
 
 
 def _refuse_of_dirichlet(names: list[str], mechanism: Mechanism) -> None:
@@ -200,7 +225,7 @@ def _promise(
         target.epsilon,
         target.delta,
         noise,
-        _conditions(counts, target.unit) + asserted,
+        _conditions(counts, target.unit, target.ledger) + asserted,
         counts.spent_epsilon,
         **target.bounds,
     )
@@ -210,10 +235,18 @@ def _public_totals(counts: TransitionCounts, unit: Unit) -> npt.NDArray[np.int64
     return counts.row_totals if unit == "destination" else None
 
 
-def _conditions(counts: TransitionCounts, unit: Unit) -> tuple[str, ...]:
+def _conditions(counts: TransitionCounts, unit: Unit, ledger: Dataset | None) -> tuple[str, ...]:
     states = (_FROM_DATA if counts.states_from_data else _DECLARED, *_merging(counts.space, unit))
     about_unit = {"destination": (_TOTALS,), "transition": (), "user": _users(counts)}[unit]
-    return (*states, *about_unit, ONLY_RELEASE)
+    return (*states, *about_unit, *_others(ledger))
+
+
+def _others(ledger: Dataset | None) -> tuple[str, ...]:
+    """Say what is known of other releases of the same data."""
+    if ledger is None:
+        return (ONLY_RELEASE,)
+    kept = (_IN_A_LEDGER.format(ledger.budget),)
+    return kept if ledger.part is None else (*kept, _OF_A_PART.format(ledger))
 
 
 def _users(counts: TransitionCounts) -> tuple[str, ...]:
@@ -226,6 +259,42 @@ def _merging(space: StateSpace, unit: Unit) -> tuple[str, ...]:
     totals = "public row totals" if unit == "destination" else "row totals with noise, drawn once"
     after = space.shape[0]
     return (_MERGED.format(before=after + len(space.merges), after=after, totals=totals),)
+
+
+# -- the ledger --------------------------------------------------------------------------------
+
+
+def _check_ledger(counts: TransitionCounts, unit: Unit, ledger: Dataset | None) -> None:
+    """Refuse what could not be charged, or was charged elsewhere."""
+    if ledger is None:
+        if counts.charge is not None:
+            raise DpmarkovError(
+                "what was spent on these counts before was charged to a ledger; release against "
+                "the same data set of it (ledger=)"
+            )
+        return
+    if not hasattr(ledger, "check_charged"):
+        raise DpmarkovError(
+            f"ledger= takes a data set of a ledger, such as ledger.dataset('trips'), not {ledger!r}"
+        )
+    ledger.check_unit(unit)
+    if counts.charge is not None:
+        ledger.check_charged(counts.charge)
+    elif counts.spent_epsilon:
+        raise DpmarkovError(
+            "noise was drawn for these counts that no ledger was charged for, to merge states or "
+            "to choose bounds; do that again with ledger=, which charges it before"
+        )
+
+
+def _charged(target: _Target, guarantee: Guarantee) -> dict[str, Any]:
+    """Charge the ledger, if there is one: not before all is settled, and before any noise."""
+    if target.ledger is None:
+        return {}
+    # What was spent before was charged when it was.
+    own = replace(guarantee, epsilon=target.left, spent_epsilon=0.0)
+    charge = target.ledger.charge(own)
+    return {"charge": charge, "on_saved": partial(target.ledger.confirm, charge)}
 
 
 # -- gamma noise -------------------------------------------------------------------------------
@@ -251,9 +320,11 @@ def _dirichlet(
     rate = dirichlet.exact_rate(privacy.calibrate(**goal, mass=mass))
     noise = Dirichlet(rate, mass)
     guarantee = _promise(counts, target, noise, asserted)
+    dirichlet.check_shapes(counts.cells, rate=rate, prior=m)
+    charged = _charged(target, guarantee)
     log_g = dirichlet.draw(counts.cells, rate=rate, prior=m)
     row_totals = _public_totals(counts, unit)
-    return _from_gammas(log_g, counts.space, guarantee, rate, m, debias, row_totals)
+    return _from_gammas(log_g, counts.space, guarantee, rate, m, debias, row_totals, charged)
 
 
 def _prior(
@@ -307,6 +378,7 @@ def _from_gammas(
     prior: float,
     debias: bool,
     row_totals: npt.NDArray[np.int64] | None,
+    charged: dict[str, Any],
 ) -> Release:
     """Post-process the private gamma vector; nothing here has seen a count but public totals."""
     rows = dirichlet.private_rows(log_g, space)
@@ -333,6 +405,7 @@ def _from_gammas(
         row_totals=row_totals,
         private_counts=private_counts,
         weak_rows=_weak_rows(totals, spread, space),
+        **charged,
     )
 
 
@@ -342,9 +415,10 @@ def _from_gammas(
 def _added(counts: TransitionCounts, target: _Target, law: type[Geometric | Gaussian]) -> Release:
     noise = law.calibrated(**target.goal)
     guarantee = _promise(counts, target, noise)
+    charged = _charged(target, guarantee)
     noisy = counts.cells + noise.draw(counts.space.n_cells)
     row_totals = _public_totals(counts, target.unit)
-    return _from_noisy_counts(noisy, counts.space, guarantee, noise.variance, row_totals)
+    return _from_noisy_counts(noisy, counts.space, guarantee, noise.variance, row_totals, charged)
 
 
 def _from_noisy_counts(
@@ -353,6 +427,7 @@ def _from_noisy_counts(
     guarantee: Guarantee,
     variance: float,
     row_totals: npt.NDArray[np.int64] | None,
+    charged: dict[str, Any],
 ) -> Release:
     """Post-process the private counts; nothing here has seen a true one but public totals."""
     if row_totals is None:
@@ -370,6 +445,7 @@ def _from_noisy_counts(
         row_totals=row_totals,
         private_counts=noisy if row_totals is None else None,
         weak_rows=_weak_rows(totals, spread, space),
+        **charged,
     )
 
 

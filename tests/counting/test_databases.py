@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import socket
 import sqlite3
-import subprocess
-import tempfile
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,40 +39,6 @@ def duckdb_file(tmp_path: Path) -> Path:
         connection.execute(CREATE)
         connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?)", ROWS)
     return path
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[str]:
-    """Start a PostgreSQL server of our own on a free local port, as a user that may run it."""
-    pytest.importorskip("adbc_driver_postgresql")
-    programs = [shutil.which("initdb"), *sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))]
-    found = next((program for program in programs if program), None)
-    if found is None:
-        pytest.skip("no PostgreSQL server on this machine")
-    bin_ = Path(found).resolve().parent
-    as_user: dict[str, Any] = {"user": "postgres"} if os.geteuid() == 0 else {}
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        if as_user:
-            shutil.chown(folder, "postgres")
-        silent: dict[str, Any] = {"cwd": folder, "stdout": subprocess.DEVNULL,
-                                  "stderr": subprocess.DEVNULL, **as_user}  # fmt: skip
-        cluster = [bin_ / "initdb", "-D", f"{folder}/data", "-U", "tester", "-A", "trust", "-N"]
-        subprocess.run(cluster, check=True, **silent)
-        options = ["-c", "listen_addresses=127.0.0.1", "-c", f"unix_socket_directories={folder}"]
-        server = subprocess.Popen(
-            [bin_ / "postgres", "-D", f"{folder}/data", "-p", str(port), "-F", *options], **silent
-        )
-        ready = [bin_ / "pg_isready", "-h", "127.0.0.1", "-p", str(port), "-t", "30"]
-        try:
-            while server.poll() is None and subprocess.run(ready, **silent).returncode:
-                time.sleep(0.1)
-            yield f"postgresql://tester@127.0.0.1:{port}/postgres"
-        finally:
-            server.terminate()
-            server.wait(30)
 
 
 def check(database: Any) -> None:
@@ -119,7 +78,7 @@ def test_a_sqlite_file(sqlite_file: Path) -> None:
 
 
 def test_a_postgresql_server(postgres: str) -> None:
-    from adbc_driver_postgresql import dbapi
+    dbapi = pytest.importorskip("adbc_driver_postgresql.dbapi")
 
     values = ", ".join(
         f"({b}, {t}, {'NULL' if p is None else repr(p)}, {r!r})" for b, t, p, r in ROWS

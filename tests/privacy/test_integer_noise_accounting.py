@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from flint import arb, ctx
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dpmarkov.errors import DpmarkovError
@@ -18,6 +18,7 @@ from dpmarkov.privacy.integer_noise import (
     geometric_profile,
     geometric_scale,
 )
+from dpmarkov.privacy.lattice import convolved, tilted_delta
 from dpmarkov.privacy.units import Sensitivity, sensitivity
 
 UNITS = ["destination", "transition"]
@@ -234,3 +235,52 @@ def test_arrays_are_broadcast(profile):
 def test_arguments_out_of_range_are_named_with_their_limit(call, message):
     with pytest.raises(DpmarkovError, match=message):
         call(Sensitivity(2))
+
+
+# -- users of many cells: lists that are too long to be convolved ----------------------------------
+
+
+@given(
+    change=st.builds(Sensitivity, st.integers(1, 60), st.integers(1, 9)),
+    log_scale=st.floats(-3, 7),
+    share=st.floats(0, 0.99),
+)
+def test_tilting_gives_what_convolving_gives_from_above(change, log_scale, share):
+    t = float(np.exp(-log_scale))
+    first = int(share * change.l1 + change.l1) // 2 + 1  # of 0, ..., l1, the first beyond
+    threshold = 2.0 * first - change.l1 - 0.7
+    assume(threshold >= 0 and first <= change.l1)
+    values = 2 * np.arange(first, change.l1 + 1) - change.l1 - threshold
+    truth = float(convolved(change, t)[first:] @ -np.expm1(-t * values))
+    assume(truth > 1e-290)
+    got = tilted_delta(change, t, threshold, 0.7)
+    assert truth * (1 - 1e-11) <= got <= truth * (1 + SAFE)
+
+
+@pytest.mark.parametrize("cells", [601, 3000])
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0, 20.0])
+def test_many_cells_equal_the_binomial_law_from_above(cells, epsilon):
+    # a cell moved by one loses +-t with odds e^t, so the losses of all cells are binomial
+    scale = 4.0 * np.sqrt(cells)
+    got = geometric_profile(Sensitivity(cells), scale=scale, epsilon=epsilon)
+    with ctx.workprec(300):
+        t = 1 / arb(scale)
+        p = 1 / (1 + (-t).exp())
+        product, truth = Fraction(scale) * Fraction(epsilon), arb(0)
+        weight = (1 - p) ** cells
+        for ups in range(cells + 1):
+            if 2 * ups - cells > product:
+                truth += weight * (1 - (arb(epsilon) - (2 * ups - cells) * t).exp())
+            weight *= arb(cells - ups) / (ups + 1) * p / (1 - p)
+        assert arb(got) >= truth
+        assert got <= float(truth) * (1 + SAFE) + 1e-300
+
+
+@pytest.mark.parametrize("change", [Sensitivity(10_000), Sensitivity(10_000, 100)])
+def test_scales_for_many_cells_are_safe_and_tight(change):
+    scale = geometric_scale(change, epsilon=1.0, delta=1e-6)
+    assert geometric_profile(change, scale=scale, epsilon=1.0) <= 1e-6
+    assert geometric_profile(change, scale=scale * (1 - 1e-6), epsilon=1.0) > 1e-6
+    assert geometric_profile(change, scale=scale, epsilon=change.l1 / scale * (1 + 1e-12)) == 0
+    # noise as wide as this hides by its tails alone: nearly a normal law of the losses
+    assert scale == pytest.approx(gaussian_scale(change, epsilon=1.0, delta=1e-6), rel=1e-3)

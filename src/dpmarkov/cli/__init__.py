@@ -1,4 +1,4 @@
-"""The command line: ``dpmarkov demo | plan | release | show | simulate | compare``.
+"""The command line: ``dpmarkov demo | plan | release | show | simulate | compare | ledger``.
 
 Every command is a few lines over the API. What they share:
 

@@ -10,6 +10,7 @@ import dpmarkov
 from dpmarkov.cli.command import register
 from dpmarkov.cli.compare import compare
 from dpmarkov.cli.demo import demo
+from dpmarkov.cli.ledger import ledger
 from dpmarkov.cli.plan import plan
 from dpmarkov.cli.release import release
 from dpmarkov.cli.show import show
@@ -44,6 +45,7 @@ def _above(
 
 for _command in (demo, plan, release, show, simulate, compare):
     register(app, _command)
+app.add_typer(ledger)
 
 
 def main() -> None:

@@ -10,15 +10,25 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpmarkov.cli.options import Declared, Events, Merging, Public, Target, Users, whole_number
+from dpmarkov.cli.options import (
+    Charging,
+    Declared,
+    Events,
+    Merging,
+    Public,
+    Target,
+    Users,
+    whole_number,
+)
 from dpmarkov.errors import DpmarkovError
 
 if TYPE_CHECKING:
     from dpmarkov.artefact import Release
     from dpmarkov.counts import TransitionCounts
+    from dpmarkov.ledger import Dataset
     from dpmarkov.states import Label, StateSpace
 
-__all__ = ["counted", "declared_space", "merged", "public_numbers"]
+__all__ = ["charged", "counted", "declared_space", "merged", "public_numbers"]
 
 _FROM_DATA = "from-data"
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)")
@@ -61,7 +71,12 @@ def declared_space(declared: Declared) -> StateSpace:
 
 
 def counted(
-    data: str, events: Events, declared: Declared, users: Users, target: Target
+    data: str,
+    events: Events,
+    declared: Declared,
+    users: Users,
+    target: Target,
+    ledger: Dataset | None = None,
 ) -> TransitionCounts:
     """Count events; the result is sensitive.
 
@@ -77,6 +92,8 @@ def counted(
         How much one person may contribute.
     target : Target
         The promise, of which bounds that are chosen from the data take a share.
+    ledger : Dataset, optional
+        What is charged for that share.
 
     Returns
     -------
@@ -92,7 +109,9 @@ def counted(
     from_data = _FROM_DATA in (declared.states, declared.categories)
     states = _FROM_DATA if from_data else declared_space(declared)
     other = _like(events.other, states)
-    common: dict[str, Any] = {"invalid": events.invalid, "other": other, **_bounds(users, target)}
+    common: dict[str, Any] = {
+        "invalid": events.invalid, "other": other, "ledger": ledger, **_bounds(users, target)
+    }  # fmt: skip
     if asked == "paths":
         counts = counting.count_paths(
             data, entity=events.entity or "", time=events.time or "", state=events.state or "",
@@ -147,7 +166,36 @@ def _bounds(users: Users, target: Target) -> dict[str, Any]:
     return {"user": users.user, **bounds, "bounds_epsilon": share}
 
 
-def merged(counts: TransitionCounts, merging: Merging, target: Target) -> TransitionCounts:
+def charged(charging: Charging, target: Target) -> Dataset | None:
+    """Find the data set that is charged, before any work is done.
+
+    Parameters
+    ----------
+    charging : Charging
+        What was given.
+    target : Target
+        The promise, whose unit must be that of the budget.
+
+    Returns
+    -------
+    Dataset or None
+    """
+    if charging.ledger is None or charging.dataset is None:
+        if any((charging.ledger, charging.dataset, charging.part)):
+            raise DpmarkovError(
+                "--ledger and --dataset go together (and --part with them): give both, or none"
+            )
+        return None
+    from dpmarkov.ledger import Ledger
+
+    dataset = Ledger(charging.ledger).dataset(charging.dataset, part=charging.part)
+    dataset.check_unit(target.unit)
+    return dataset
+
+
+def merged(
+    counts: TransitionCounts, merging: Merging, target: Target, ledger: Dataset | None = None
+) -> TransitionCounts:
     """Join small states, if that was asked for.
 
     Parameters
@@ -158,6 +206,8 @@ def merged(counts: TransitionCounts, merging: Merging, target: Target) -> Transi
         Along which adjacency, and how far.
     target : Target
         The promise, of which merging takes a share under `transition` and `user`.
+    ledger : Dataset, optional
+        What is charged for that share.
 
     Returns
     -------
@@ -182,7 +232,7 @@ def merged(counts: TransitionCounts, merging: Merging, target: Target) -> Transi
         share = target.epsilon / 10
     return merge_states(
         counts, merging.merge, to=merging.merge_to, minimum_total=merging.merge_minimum,
-        unit=target.unit, epsilon=share, name=merging.merge_name,
+        unit=target.unit, epsilon=share, name=merging.merge_name, ledger=ledger,
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ import typer
 from dpmarkov.errors import DpmarkovError
 
 __all__ = [
+    "Charging",
     "Data",
     "Declared",
     "Events",
@@ -18,6 +19,7 @@ __all__ = [
     "General",
     "Merging",
     "Noise",
+    "Part",
     "Public",
     "Target",
     "Users",
@@ -29,6 +31,7 @@ _STATES = "States (public, declared)"
 _TARGET = "Privacy"
 _NOISE = "Noise"
 _PUBLIC = "Public numbers"
+_LEDGER = "Ledger"
 
 
 def _option(*names: str, help: str, panel: str | None = None, **more: Any) -> Any:
@@ -40,6 +43,11 @@ Data = Annotated[
     typer.Argument(metavar="DATA", help="Files of events: CSV, Parquet or JSON; a path or glob."),
 ]
 Force = Annotated[bool, _option("--force", help="Replace a file of that name.")]
+Part = Annotated[
+    str | None,
+    _option("--part", help="The part of the data set (a month, say) that is released; you declare "
+            "that the unit never has data in two.", panel=_LEDGER),
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -263,6 +271,19 @@ class Merging:
         str | None,
         _option("--merge-name", help="Which GeoJSON property names a state.", panel=_STATES),
     ] = None
+
+
+@dataclass(frozen=True)
+class Charging:
+    """Which data set of which ledger is charged."""
+
+    ledger: Annotated[
+        str | None,
+        _option("--ledger", help="Charge this ledger before noise is drawn: an SQLite file, or "
+                "postgresql://user@host/database.", panel=_LEDGER),
+    ] = None  # fmt: skip
+    dataset: Annotated[str | None, _option("--dataset", help="Its data set.", panel=_LEDGER)] = None
+    part: Part = None
 
 
 @dataclass(frozen=True)

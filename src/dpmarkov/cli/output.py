@@ -34,6 +34,7 @@ __all__ = [
 # What the API calls by its keywords, the command line calls by its options.
 _IN_OPTIONS = (
     (r"overwrite=True", "--force"),
+    (r"Ledger\.create \(ledger init\)", "dpmarkov ledger init"),
     (r"\b(invalid|unit|mechanism)='(\w+)'", r"--\1 \2"),
     (r"\bto=", "merge_to="),
     (r"\bminimum_total=", "merge_minimum="),
@@ -41,7 +42,10 @@ _IN_OPTIONS = (
     (r"\bmax_cells\b", "--max-cells"),
     (r"\bmax_per_cell\b", "--max-per-cell"),
     (r"\bbounds_epsilon\b", "--bounds-epsilon"),
-    (r"(?<![\w-])(user|prior|support|states|invalid|other|epsilon|delta|count)(?==)", r"--\1"),
+    (
+        r"(?<![\w-])(user|prior|support|states|invalid|other|epsilon|delta|count|ledger)(?==)",
+        r"--\1",
+    ),
     (r"(--[a-z-]+)=(?=[\w'.-])", r"\1 "),
     (r"(--[a-z-]+)=", r"\1"),
 )

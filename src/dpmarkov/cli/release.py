@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from dpmarkov.cli.inputs import counted, merged
+from dpmarkov.cli.inputs import charged, counted, merged
 from dpmarkov.cli.options import (
+    Charging,
     Data,
     Declared,
     Events,
@@ -38,13 +39,15 @@ def release(
     users: Users,
     noise: Noise,
     merging: Merging,
+    charging: Charging,
     output: Output,
     general: General,
     force: Force = False,
 ) -> None:
     r"""Privatize events and write what may be published, with its guarantee.
 
-    The states are public and declared by you. Nothing is written before all of it is done.
+    The states are public and declared by you. Nothing is written before all of it is done. With
+    --ledger and --dataset a budget is charged before any noise is drawn.
 
     Example:
     dpmarkov release trips.parquet --origin origin \
@@ -54,8 +57,9 @@ def release(
     import dpmarkov as dpm
 
     check_target(output, force, SUFFIXES)
-    counts = merged(counted(data, events, declared, users, target), merging, target)
-    made = dpm.release(counts, **target.keywords, **noise.keywords)
+    ledger = charged(charging, target)
+    counts = merged(counted(data, events, declared, users, target, ledger), merging, target, ledger)
+    made = dpm.release(counts, ledger=ledger, **target.keywords, **noise.keywords)
     made.save(output, overwrite=force)
     advice = advised(made)
     if general.json:

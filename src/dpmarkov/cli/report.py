@@ -34,6 +34,8 @@ def in_words(release: Release) -> str:
     ]
     if release.weak_rows:
         lines.append(f"Mostly noise or prior: {_some(release.weak_rows)}.")
+    if release.charge is not None:
+        lines.append(f"Charged to a ledger as {release.charge}.")
     return "\n".join(
         [str(release.guarantee), *(fill(line, 88, subsequent_indent="  ") for line in lines)]
     )
@@ -62,6 +64,7 @@ def as_dict(release: Release) -> dict[str, Any]:
         "states": {"kind": space.kind, "shape": list(space.shape), "transitions": space.n_cells},
         "cells_at_floor": release.touched,
         "weak_rows": list(release.weak_rows),
+        "charge": release.charge,
         "expected_error": asdict(expected_error(release)),
     }
 

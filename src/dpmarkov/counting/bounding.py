@@ -16,13 +16,16 @@ same on every engine, so with the same key the result is, too.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
 from dpmarkov.counting.cells import summed, whole
 from dpmarkov.counting.engines import COEFFICIENTS, PRIME, coefficients
 from dpmarkov.errors import DpmarkovError
+
+if TYPE_CHECKING:
+    from dpmarkov.ledger import Dataset
 
 __all__ = ["Bounds", "bounded", "contributed"]
 
@@ -41,12 +44,18 @@ class Bounds:
         Which draw of the lots.
     epsilon : float
         The share of the budget that choosing takes.
+    ledger : Dataset, optional
+        What is charged for that share.
+    charge : str, optional
+        Under which id it was.
     """
 
     max_cells: int | None
     max_per_cell: int | None
     key: str
     epsilon: float = 0.0
+    ledger: Dataset | None = None
+    charge: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("max_cells", "max_per_cell"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from dpmarkov.contributions import AUTO
 from dpmarkov.counting.bounding import Bounds
@@ -15,6 +15,9 @@ from dpmarkov.counting.question import Path, Question
 from dpmarkov.counts import TransitionCounts
 from dpmarkov.errors import DpmarkovError
 from dpmarkov.states import Label
+
+if TYPE_CHECKING:
+    from dpmarkov.ledger import Dataset
 
 __all__ = ["count_categories", "count_paths", "count_transitions"]
 
@@ -35,6 +38,7 @@ def count_transitions(
     max_cells: int | Literal["auto"] | None = None,
     max_per_cell: int | Literal["auto"] | None = None,
     bounds_epsilon: float | None = None,
+    ledger: Dataset | None = None,
     key: str | None = None,
     database: Any = None,
 ) -> TransitionCounts:
@@ -71,6 +75,9 @@ def count_transitions(
     bounds_epsilon : float, optional
         With ``"auto"``: the share of the budget that choosing takes at the unit `user`
         (`dpmarkov.contributions`). It is spent when this function returns.
+    ledger : Dataset, optional
+        With ``"auto"``: the data set of a `dpmarkov.Ledger` that is charged for that share before
+        its noise is drawn; the release then charges the rest.
     key : str, optional
         Which draw; the same key gives the same result on every engine. Fresh without it.
     database : DuckDB connection, path of a DuckDB or SQLite file, or PostgreSQL address, optional
@@ -98,7 +105,7 @@ def count_transitions(
     """
     return Question(
         data, database, states, support, (("origin", origin), ("destination", destination)),
-        Policy(invalid, other), _bounds(user, max_cells, max_per_cell, bounds_epsilon, key),
+        Policy(invalid, other), _bounds(user, max_cells, max_per_cell, bounds_epsilon, ledger, key),
         user, count=count,
     ).answer()  # fmt: skip
 
@@ -115,6 +122,7 @@ def count_categories(
     max_cells: int | Literal["auto"] | None = None,
     max_per_cell: int | Literal["auto"] | None = None,
     bounds_epsilon: float | None = None,
+    ledger: Dataset | None = None,
     key: str | None = None,
     database: Any = None,
 ) -> TransitionCounts:
@@ -128,7 +136,9 @@ def count_categories(
         The column of the category.
     categories : list, range, path or StateSpace
         The declared categories, public; ``"from-data"`` marks the counts as not private.
-    count, invalid, other, user, max_cells, max_per_cell, bounds_epsilon, key, database : optional
+    count, invalid, other, user, max_cells, max_per_cell, bounds_epsilon, ledger : optional
+        As for `count_transitions`.
+    key, database : optional
         As for `count_transitions`.
 
     Returns
@@ -144,7 +154,7 @@ def count_categories(
     """
     return Question(
         data, database, categories, None, (("destination", category),),
-        Policy(invalid, other), _bounds(user, max_cells, max_per_cell, bounds_epsilon, key),
+        Policy(invalid, other), _bounds(user, max_cells, max_per_cell, bounds_epsilon, ledger, key),
         user, count=count,
     ).answer()  # fmt: skip
 
@@ -166,6 +176,7 @@ def count_paths(
     max_cells: int | Literal["auto"] | None = None,
     max_per_cell: int | Literal["auto"] | None = None,
     bounds_epsilon: float | None = None,
+    ledger: Dataset | None = None,
     key: str | None = None,
     database: Any = None,
 ) -> TransitionCounts:
@@ -195,7 +206,7 @@ def count_paths(
     drop_self : bool
         Leave out pairs of equal states. The diagonal stays feasible unless `support` says
         otherwise (``support=~numpy.eye(n, dtype=bool)``).
-    invalid, other, max_cells, max_per_cell, bounds_epsilon, key, database : optional
+    invalid, other, max_cells, max_per_cell, bounds_epsilon, ledger, key, database : optional
         As for `count_transitions`.
     user : str, optional
         As for `count_transitions`. Where it is not the entity, only events of the same entity
@@ -217,7 +228,7 @@ def count_paths(
     ties = (tie_break,) if isinstance(tie_break, str) else tuple(tie_break)
     return Question(
         data, database, states, support, (("state", state),),
-        Policy(invalid, other), _bounds(user, max_cells, max_per_cell, bounds_epsilon, key),
+        Policy(invalid, other), _bounds(user, max_cells, max_per_cell, bounds_epsilon, ledger, key),
         user, path=Path(entity, time, ties, max_gap, drop_self),
     ).answer()  # fmt: skip
 
@@ -227,6 +238,7 @@ def _bounds(
     max_cells: int | Literal["auto"] | None,
     max_per_cell: int | Literal["auto"] | None,
     epsilon: float | None,
+    ledger: Dataset | None,
     key: str | None,
 ) -> Bounds | None:
     if user is None and max_cells is None and max_per_cell is None and epsilon is None:
@@ -248,4 +260,5 @@ def _bounds(
         None if max_per_cell == AUTO else max_per_cell,
         secrets.token_hex(16) if key is None else key,
         epsilon or 0.0,
+        None if epsilon is None else ledger,
     )

@@ -103,6 +103,7 @@ class Question:
             max_per_cell=self.bounds.max_per_cell if self.bounds else None,
             bounds_epsilon=self.bounds.epsilon if self.bounds else 0.0,
             spent_epsilon=self.bounds.epsilon if self.bounds else 0.0,
+            charge=self.bounds.charge if self.bounds else None,
             states_from_data=from_data,
             affected_rows=tally.affected,
         )
@@ -155,12 +156,15 @@ class Question:
             frame = self._located(self._pairs(source.frame, space), space)
             table = source.fetched(contributed(frame))
         cells, per_cell, users = (table[name].to_numpy() for name in ("cells", "per_cell", "users"))
+        charge = None
+        if bounds.ledger is not None:
+            charge = bounds.ledger.charge_share("user", bounds.epsilon, "bounds")
         found = Contributions(cells, per_cell, users, space.n_cells)
         max_cells, max_per_cell = choose_bounds(
             found, epsilon=bounds.epsilon, max_cells=bounds.max_cells,
             max_per_cell=bounds.max_per_cell,
         )  # fmt: skip
-        return replace(bounds, max_cells=max_cells, max_per_cell=max_per_cell)
+        return replace(bounds, max_cells=max_cells, max_per_cell=max_per_cell, charge=charge)
 
     def _located(self, frame: nw.LazyFrame[Any], space: StateSpace) -> nw.LazyFrame[Any]:
         return located(judged(frame, self._coded, space, self.policy), space, self.policy)

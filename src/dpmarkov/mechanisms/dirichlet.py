@@ -20,7 +20,15 @@ from dpmarkov.errors import DpmarkovError
 from dpmarkov.mechanisms.sampling import LARGEST_SHAPE, SMALLEST_SHAPE, log_gamma
 from dpmarkov.states import StateSpace
 
-__all__ = ["LARGEST_PRIOR", "draw", "exact_prior", "exact_rate", "private_counts", "private_rows"]
+__all__ = [
+    "LARGEST_PRIOR",
+    "check_shapes",
+    "draw",
+    "exact_prior",
+    "exact_rate",
+    "private_counts",
+    "private_rows",
+]
 
 Floats = npt.NDArray[np.float64]
 
@@ -90,6 +98,18 @@ def draw(cells: npt.NDArray[np.int64], *, rate: float, prior: float) -> Floats:
     array of float
         log G, one for each cell.
     """
+    check_shapes(cells, rate=rate, prior=prior)
+    return log_gamma(rate * (cells + prior))
+
+
+def check_shapes(cells: npt.NDArray[np.int64], *, rate: float, prior: float) -> None:
+    """Refuse what `draw` could not draw exactly, without drawing anything.
+
+    Parameters
+    ----------
+    cells, rate, prior
+        As for `draw`.
+    """
     if cells.max(initial=0) >= _LARGEST_CELL:
         raise DpmarkovError(
             f"a cell counts 2^31 = {_LARGEST_CELL} transitions or more, beyond which its noise "
@@ -105,7 +125,6 @@ def draw(cells: npt.NDArray[np.int64], *, rate: float, prior: float) -> Floats:
             f"rate {rate:g} is too small for certified noise (rate * mass must be at least "
             f"{SMALLEST_SHAPE:g}): the mass is barely above the minimum; raise it, or epsilon"
         )
-    return log_gamma(rate * (cells + prior))
 
 
 def private_rows(log_g: Floats, space: StateSpace) -> Floats:

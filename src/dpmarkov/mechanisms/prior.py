@@ -23,7 +23,7 @@ from dpmarkov.privacy.profiles import checked
 from dpmarkov.privacy.units import Unit, UserBounds
 from dpmarkov.states import StateSpace
 
-__all__ = ["choose_prior", "floor_masses"]
+__all__ = ["ample_prior", "choose_prior", "floor_masses"]
 
 # Ten times the mean cell; where the size is private, a thousand times what is needed at least.
 _ABOVE_MEAN = 10.0
@@ -79,7 +79,9 @@ def choose_prior(
     if total is not None:
         mean = float(checked("expected_total", total, at_least=0.0)) / space.n_cells
     if debias:
-        wanted = _ABOVE_MINIMUM * needed if mean is None else _ABOVE_MEAN * max(mean, needed)
+        if mean is None:
+            return ample_prior(unit, epsilon=epsilon, delta=delta, **bounds)
+        wanted = _ABOVE_MEAN * max(mean, needed)
     elif mean is None:
         wanted = 2 * needed
     else:
@@ -121,6 +123,25 @@ def floor_masses(
             f"destinations in an even row, not {eta:g}"
         )
     return np.asarray(np.ceil(eta * row_totals * (1 - 1e-15)))
+
+
+def ample_prior(unit: Unit, *, epsilon: float, delta: float, **bounds: Unpack[UserBounds]) -> float:
+    """Give the pseudo-counts that are chosen where nothing is known of the size.
+
+    Parameters
+    ----------
+    unit, epsilon, delta
+        The target.
+    max_cells, max_per_cell : int
+        The bounds of a user, for the unit `user` only.
+
+    Returns
+    -------
+    float
+        At most what the sampler takes.
+    """
+    needed = privacy.minimum_mass(unit, epsilon=epsilon, delta=delta, **bounds)
+    return min(_ABOVE_MINIMUM * needed, LARGEST_PRIOR)
 
 
 def _row_error(m: np.ndarray, rate: np.ndarray, mean: float, n: float) -> np.ndarray:

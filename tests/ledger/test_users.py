@@ -1,0 +1,87 @@
+"""Whole users: their bounds are kept with a charge, and choosing bounds is charged before."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+import dpmarkov as dpm
+from dpmarkov import contributions
+
+TARGET = {"epsilon": 1.0, "delta": 1e-6, "unit": "user"}
+BOUNDS = {"max_cells": 4, "max_per_cell": 2}
+STATES = ["a", "b", "c"]
+
+
+@pytest.fixture
+def riders(ledger):
+    return ledger.add_dataset("riders", unit="user", epsilon=3, delta=1e-5)
+
+
+@pytest.fixture
+def events():
+    rows = [(STATES[i % 3], STATES[(i * i + j) % 3], i) for i in range(400) for j in range(3)]
+    return pd.DataFrame(rows, columns=["from", "to", "rider"])
+
+
+def counted(events, **more):
+    return dpm.count_transitions(events, origin="from", destination="to", states=STATES,
+                                 user="rider", **more)  # fmt: skip
+
+
+@pytest.mark.parametrize("mechanism", ["dirichlet", "geometric", "gaussian"])
+def test_bounds_are_kept_and_what_remains_is_accepted(riders, events, tmp_path, mechanism):
+    counts = counted(events, **BOUNDS)
+    out = dpm.release(counts, **TARGET, mechanism=mechanism, ledger=riders)
+    out.save(tmp_path / "out.json")
+    (charge,) = riders.charges()
+    assert charge.guarantee == out.guarantee == dpm.load(tmp_path / "out.json").guarantee
+    assert charge.guarantee.bounds == BOUNDS
+    assert riders.ledger.entries()[1].max_cells == 4
+    kind = {"mechanism": mechanism, "delta": 1e-6}
+    left = riders.remaining(**kind, **BOUNDS)
+    assert left >= 2
+    with pytest.raises(dpm.BudgetError) as refused:
+        dpm.release(counts, epsilon=left * 1.01, unit="user", ledger=riders, **kind)
+    assert refused.value.remaining == left
+    dpm.release(counts, epsilon=left, unit="user", ledger=riders, **kind)
+    riders.ledger.verify()
+
+
+def test_what_remains_needs_the_bounds_at_this_unit_and_none_at_others(ledger, riders):
+    with pytest.raises(dpm.DpmarkovError, match="needs max_cells="):
+        riders.remaining()
+    trips = ledger.add_dataset("trips", unit="transition", epsilon=3, delta=1e-5)
+    with pytest.raises(dpm.DpmarkovError, match="goes with the unit 'user'"):
+        trips.remaining(**BOUNDS)
+
+
+def test_choosing_bounds_is_charged_before_its_noise_and_not_again(riders, events, monkeypatch):
+    auto = {"max_cells": "auto", "max_per_cell": "auto", "bounds_epsilon": 0.25}
+    counts = counted(events, **auto, ledger=riders)
+    assert [(c.purpose, c.guarantee.epsilon) for c in riders.charges()] == [("bounds", 0.25)]
+    ring = [("a", "b"), ("b", "c"), ("c", "a")]
+    merged = dpm.merge_states(counts, ring, to=2, unit="user", epsilon=0.25, ledger=riders)
+    out = dpm.release(merged, **TARGET, ledger=riders)
+    assert out.guarantee.spent_epsilon == 0.5
+    assert [c.purpose for c in riders.charges()] == ["bounds", "merging", "release"]
+    assert [c.guarantee.epsilon for c in riders.charges()] == [0.25, 0.25, pytest.approx(0.5)]
+    assert 0.8 < riders.spent() <= 1
+    with pytest.raises(dpm.DpmarkovError, match=r"before was charged to a ledger; give"):
+        dpm.merge_states(counts, ring, to=2, unit="user", epsilon=0.25)
+    with pytest.raises(dpm.DpmarkovError, match="before was charged to a ledger"):
+        dpm.release(counts, **TARGET)
+    with pytest.raises(dpm.DpmarkovError, match=r"noise was drawn .* no ledger was charged for"):
+        dpm.release(counted(events, **auto), **TARGET, ledger=riders)
+    monkeypatch.setattr(contributions, "two_sided_geometric", None)  # drawing would fail
+    with pytest.raises(TypeError):
+        counted(events, **auto, ledger=riders)
+    assert len(riders.charges()) == 4
+    poor = riders.ledger.add_dataset("poor", unit="user", epsilon=0.2, delta=0)
+    with pytest.raises(dpm.BudgetError):
+        counted(events, **auto, ledger=poor)
+
+
+def test_declared_bounds_cost_nothing(riders, events):
+    counted(events, **BOUNDS, ledger=riders)
+    assert riders.charges() == ()
