@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["embedded", "from_files", "rejected_lines"]
 
 # Leaves room for Python, its libraries and the reader's buffers below 1 GiB.
-MEMORY_LIMIT = "1GiB"
+MEMORY_LIMIT = "512MiB"
 _FORMATS = {
     ".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet",
     ".json": "json", ".jsonl": "json", ".ndjson": "json",
