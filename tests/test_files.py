@@ -272,7 +272,7 @@ ALTERATIONS = {
     ),
     "counts that are not covered": (
         lambda h: h["cells"].update(private_count=[1.0] * 6),
-        "private counts are not covered",
+        "private counts are covered",
     ),
 }
 
