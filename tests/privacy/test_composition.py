@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import comb
+
 import mpmath as mp
 import numpy as np
 import pytest
@@ -150,8 +152,29 @@ def test_a_share_composes_as_randomised_response():
         assert both.profile(epsilon) == pytest.approx(truth, rel=1e-5)
 
 
-@pytest.mark.parametrize("scales", [(4220.0, 300.0, 500.0)])
-def test_geometric_noise_over_many_cells_is_tight(scales):
+def test_noise_that_followed_a_share_composes_by_its_claim():
+    """Bounds or merged states may have decided on the rate: only (epsilon, delta) is proven."""
+    noise = Dirichlet(0.5, 30.0)
+    claim = Guarantee("transition", 1.0, 1e-6, noise, (), 0.2)
+    assert compose([claim]).profile(1.0) == pytest.approx(1e-6, rel=1e-12)
+    for k, epsilon in ((2, 1.5), (3, 0.4)):
+        p = 1 / (1 + np.exp(-1.0))  # of a loss of +1 in each, else -1
+        ups = np.arange(k + 1)
+        weights = np.array([comb(k, int(u)) for u in ups]) * p**ups * (1 - p) ** (k - ups)
+        response = weights @ np.maximum(0, -np.expm1(epsilon - (2 * ups - k)))
+        kept = (1 - 1e-6) ** k
+        got = compose([claim] * k).profile(epsilon)
+        assert got == pytest.approx(1 - kept + kept * response, rel=1e-9)
+    assert compose([claim] * 2).profile(5.0) == pytest.approx(2e-6, rel=1e-5)
+    with pytest.raises(DpmarkovError, match="delta must be above 0"):
+        compose([claim]).epsilon(0)
+    # normal noise has the same profile whatever was decided, and composes with it
+    for fixed in (promise(Gaussian(3.0), spent=0.2), promise(Geometric(3.0), spent=0.2)):
+        assert not fixed.only_claimed
+    assert promise(Geometric(3.0), "user", spent=0.2, **USERS).only_claimed
+
+
+def test_geometric_noise_over_many_cells_is_tight():
     """Losses on different lattices, too many to list, against those rounded down to one."""
     from dp_accounting.pld import pld_pmf
 

@@ -22,6 +22,7 @@ __all__ = ["choose_prior"]
 # Ten times the mean cell; where the size is private, a thousand times what is needed at least.
 _ABOVE_MEAN = 10.0
 _ABOVE_MINIMUM = 1000.0
+_LARGEST = 2.0**31  # as `dpmarkov.mechanisms.dirichlet.exact_prior` allows
 
 
 def choose_prior(
@@ -66,7 +67,7 @@ def choose_prior(
     needed = privacy.minimum_mass(unit, epsilon=epsilon, delta=delta, **bounds)
     mean = None if total is None else total / space.n_cells
     if debias:
-        least = _ABOVE_MINIMUM * needed
+        least = max(needed, min(_ABOVE_MINIMUM * needed, _LARGEST))
         return least if mean is None else _ABOVE_MEAN * max(mean, needed)
     if mean is None:
         return 2 * needed
