@@ -60,7 +60,7 @@ _RECORDS = {"destination": "transition", "transition": "transition", "user": "pe
 _ULP = 2.0**-52
 _NAMED = 12  # parts in a condition
 _MOST_VALUES = 2**15  # of a law that is listed
-_CLOSE = 1e-8  # of a total epsilon, relatively
+_CLOSE = 1e-6  # of a total epsilon, relatively
 _FEW_VALUES = 64  # over which an integral is repeated
 
 
