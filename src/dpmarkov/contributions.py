@@ -30,7 +30,9 @@ __all__ = ["AUTO", "Contributions", "choose_bounds"]
 Ints = npt.NDArray[np.int64]
 
 AUTO: Final = "auto"
-_QUANTILE = 0.95
+# Of the users, who stay whole. On the pathways of 1,049 patients, at epsilon = 1, bounds at the
+# quantiles 0.5 and 0.75 give rows of the same error, and those at 0.95 one nearly twice as large.
+_QUANTILE = 0.75
 _MOST_PER_CELL = 1024
 
 

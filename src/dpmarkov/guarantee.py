@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpmarkov.errors import DpmarkovError
-from dpmarkov.noise import Noise
+from dpmarkov.noise import Gaussian, Geometric, Noise
 from dpmarkov.privacy.losses import Loss, ResponseLoss
 from dpmarkov.privacy.pure_share import profile_after
 from dpmarkov.privacy.units import Unit, UserBounds, bounds_for, sensitivity
@@ -116,12 +116,27 @@ class Guarantee:
         """The bounds of a user as `dpmarkov.privacy` takes them; empty at other units."""
         return bounds_for(self.unit, self.max_cells, self.max_per_cell)
 
+    @property
+    def only_claimed(self) -> bool:
+        """Whether nothing but (epsilon, delta) is proven of noise that followed a share.
+
+        What the share was spent on may have decided how much noise was needed. Each outcome was
+        calibrated to the same claim, but away from it their profiles may differ, except those of
+        normal noise, and of geometric noise whose sensitivity is fixed.
+        """
+        fixed = isinstance(self.noise, Gaussian) or (
+            isinstance(self.noise, Geometric) and self.unit != "user"
+        )
+        return bool(self.spent_epsilon) and not fixed
+
     @overload
     def profile(self, epsilon: float) -> float: ...
     @overload
     def profile(self, epsilon: npt.ArrayLike) -> Any: ...
     def profile(self, epsilon: npt.ArrayLike) -> Any:
         """Give the exact delta of this release at any other epsilon.
+
+        For noise that is `only_claimed` it is that of the noise as it was drawn.
 
         Parameters
         ----------
@@ -153,6 +168,8 @@ class Guarantee:
         list of (Loss, int)
             Each with how many times it occurs.
         """
+        if self.only_claimed:  # and with probability delta a loss without bound
+            return [(ResponseLoss(self.epsilon), 1)]
         own = [self.noise.loss(self.unit, removed=removed, **self.bounds)]
         return [*own, (ResponseLoss(self.spent_epsilon), 1)] if self.spent_epsilon else own
 

@@ -71,7 +71,7 @@ def count_transitions(
     max_cells, max_per_cell : int or "auto", optional
         Each user keeps at most `max_cells` distinct cells, drawn by lot, and in each of them at
         most `max_per_cell` transitions. The draw depends on the user's own rows and `key` only.
-        With ``"auto"`` the bound is chosen so that some 95% of the users lie within it.
+        With ``"auto"`` the bound is chosen so that some three quarters of the users lie within.
     bounds_epsilon : float, optional
         With ``"auto"``: the share of the budget that choosing takes at the unit `user`
         (`dpmarkov.contributions`). It is spent when this function returns.

@@ -5,7 +5,10 @@ privacy losses add up, so moments multiply (`dpmarkov.privacy.losses`), and the 
 of `dpmarkov.privacy.contour` gives the profile of any mixture of mechanisms. Where a pair has two
 directions (one transition or user more, or one less), the change is the same for all releases:
 each direction is composed by itself, and the larger profile counts. Noise that is geometric
-throughout has a law with few values, which are listed.
+throughout has a law with few values, which are listed. Of a release whose noise may depend on what
+a share was spent on before, only the claim (epsilon, delta) is proven: it composes as randomised
+response of epsilon that fails with probability delta, the worst there is (Kairouz, Oh and
+Viswanath, "The composition theorem for differential privacy", 2015).
 
 **Parts.** Releases of data that share no protected record, such as different months or different
 users, are composed in *parallel*: a change touches one part, so the total is the largest over the
@@ -57,7 +60,7 @@ _RECORDS = {"destination": "transition", "transition": "transition", "user": "pe
 _ULP = 2.0**-52
 _NAMED = 12  # parts in a condition
 _MOST_VALUES = 2**15  # of a law that is listed
-_CLOSE = 1e-8  # of a total epsilon, relatively
+_CLOSE = 1e-6  # of a total epsilon, relatively
 _FEW_VALUES = 64  # over which an integral is repeated
 
 
@@ -233,11 +236,19 @@ def _pairs(item: Guarantee | Composition, part: Hashable) -> tuple[tuple[Guarant
 
 
 def _delta(group: Sequence[Guarantee], epsilon: float) -> float:
-    if len(group) == 1:
+    if len(group) == 1 and not group[0].only_claimed:
         return group[0].profile(epsilon)
     directions = (False, True) if group[0].unit != "destination" else (False,)
     found = {tuple(_losses(group, removed)) for removed in directions}
-    return max(_delta_of(list(losses), epsilon) for losses in found)
+    delta = max(_delta_of(list(losses), epsilon) for losses in found)
+    lost = _lost(group)
+    return min((lost + (1 - lost) * delta) * (1 + 2.0**-48), 1.0) if lost else delta
+
+
+def _lost(group: Sequence[Guarantee]) -> float:
+    """Give the probability that some release of which only its claim is known gives all away."""
+    kept = sum(np.log1p(-guarantee.delta) for guarantee in group if guarantee.only_claimed)
+    return float(-np.expm1(kept))
 
 
 def _losses(group: Sequence[Guarantee], removed: bool) -> Losses:
@@ -277,7 +288,7 @@ def _as_cells(loss: Loss, times: int) -> tuple[Sensitivity, Fraction]:
 def _pure_epsilon(group: Sequence[Guarantee]) -> float:
     """Add up the largest losses, rounded up."""
     losses = _losses(group, removed=False)
-    if any(loss.smooth for loss, _ in losses):
+    if _lost(group) or any(loss.smooth for loss, _ in losses):
         raise DpmarkovError(
             "delta must be above 0: of the mechanisms here only geometric noise has a finite "
             "epsilon at delta = 0"

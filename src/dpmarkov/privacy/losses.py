@@ -186,9 +186,12 @@ class GeometricLoss(_Symmetric):
         q = (-t).exp()
 
         def log_moment(z: Any) -> Any:
-            u, w = (z * t).exp(), (-z * (2 * t) - t).exp()  # of the losses between the two ends:
-            between = w * (1 - w ** (k - 1)) / (1 - w) * (1 - q) if k > 1 else 0
-            return (((between + 1) * u**k + (1 / u) ** k * q**k) / (1 + q)).log() * cells
+            u = (z * t).exp()
+            ends = u**k + q**k / u**k
+            if k > 1:  # the losses between the two ends
+                w = q / (u * u)
+                ends += u**k * w * (1 - w ** (k - 1)) / (1 - w) * (1 - q)
+            return (ends / (1 + q)).log() * cells
 
         return log_moment
 
