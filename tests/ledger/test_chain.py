@@ -125,3 +125,10 @@ def test_the_database_refuses_to_alter_or_delete(charged, url, table, statement)
     with pytest.raises(dpm.DpmarkovError, match="append-only"):
         run_sql(url, statement.format(table, table))
     charged.verify()
+
+
+def test_a_second_budget_that_was_smuggled_in_changes_nothing(charged):
+    with charged.writing() as page:
+        page.add("dataset", "trips", unit="transition", epsilon=99.0, delta=0.5)
+    charged.verify()  # whoever may write can write this, but it does not raise the budget
+    assert charged.dataset("trips").budget.epsilon == 2

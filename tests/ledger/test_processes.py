@@ -27,6 +27,17 @@ def run(program: str, *arguments: object) -> str:
     return done.stdout
 
 
+def charge_of_part(part: Path) -> str | None:
+    name = part.name[1:].rpartition(".")[0]
+    whole = part.rename(part.with_name(f"part-{name}"))
+    try:
+        return dpm.load(whole).charge
+    except dpm.DpmarkovError:
+        return None
+    finally:
+        whole.unlink()
+
+
 def test_a_process_killed_at_any_instant_leaves_no_artefact_without_a_charge(
     ledger: dpm.Ledger, url: str, tmp_path: Path
 ) -> None:
@@ -40,6 +51,9 @@ def test_a_process_killed_at_any_instant_leaves_no_artefact_without_a_charge(
     released = {path.name: dpm.load(path).charge for path in artefacts}  # no file is half-written
     assert len(set(released.values())) == len(released)
     assert set(released.values()) <= set(charges)
+    for part in folder.glob(".*"):  # what was being written: cut off, or whole with its charge
+        charge = charge_of_part(part)
+        assert charge is None or charge in charges
     confirmed = {name: c.id for c in charges.values() for name in c.artefacts}
     assert confirmed.items() <= released.items()
     unconfirmed = len(charges) - len(confirmed)

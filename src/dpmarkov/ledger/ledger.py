@@ -151,7 +151,8 @@ class Ledger:
         -------
         Dataset
         """
-        found = {dataset.name: dataset for dataset in self.datasets()}
+        # Should someone have smuggled in a second of that name, the first budget stands.
+        found = {dataset.name: dataset for dataset in reversed(self.datasets())}
         if name not in found:
             near = get_close_matches(name, found) or list(found)[:5]
             hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "it has none yet"
