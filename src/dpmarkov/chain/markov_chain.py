@@ -40,6 +40,7 @@ from dpmarkov.chain.validation import (
     checked_weights,
     is_sparse,
 )
+from dpmarkov.charts.views import ChainPlots
 from dpmarkov.errors import DpmarkovError
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ __all__ = ["MarkovChain"]
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class MarkovChain:
+class MarkovChain(ChainPlots):
     """A Markov chain on finitely many named states.
 
     Parameters
