@@ -8,7 +8,8 @@ from simulation_error import LIMIT, standard_error
 
 import dpmarkov as dpm
 from dpmarkov.privacy import paper
-from studies.cities import GAMMA, Recipe, all_trips
+from studies.cities import GAMMA, Recipe, Trips, all_trips
+from studies.maps import stationary_maps
 from studies.report import Options
 from studies.taxis import (
     MULTIPLES,
@@ -119,6 +120,20 @@ def test_real_trips_go_through_the_same_study(real_data):
     assert found["epsilon"][0] < 3.73
     near_first_order(found)
     near_first_order(sweep(bikes, 119, [1.0], draws=30))
+    assert taxis.departed.space.shape[0] == 62
+    chart = stationary_maps(taxis, 30).to_dict()
+    assert [len(row["hconcat"]) for row in chart["vconcat"]] == [4, 4]
     steps = {x["zones"]: x for x in merging(taxis)["steps"]}
     assert steps[63]["epsilon"] is None
     assert steps[30]["epsilon"] == found["epsilon"][0]
+
+
+def test_a_zone_that_nobody_left_is_joined_with_a_neighbour_or_asked_about():
+    space = dpm.StateSpace(["a", "b", "c", "d"])
+    table = [[50, 9, 9, 9], [9, 50, 9, 9], [9, 9, 50, 9], [0, 0, 0, 0]]
+    counts = dpm.TransitionCounts.from_dense(table, space)
+    trips = Trips("four zones", counts, adjacency=[("a", "b"), ("b", "c"), ("c", "d")])
+    assert trips.departed.space.labels == ("a", "b", "c")
+    assert trips.departed.space.groups["c"] == ("c", "d")
+    with pytest.raises(dpm.DpmarkovError, match="--adjacency"):
+        Trips("four zones", counts).most_zones(3.73)
