@@ -231,7 +231,7 @@ def _chart(each: list[dict[str, Any]]) -> alt.TopLevelMixin:
     import altair as alt
 
     shown = []
-    places = ((RED, 16, -10, 18), (GREEN, 12, 10, -14), (BLUE, 8, 10, -14))
+    places = ((RED, 16, -10, 18), (GREEN, 12, 10, -14), (BLUE, 8, 10, -22))
     for found, (colour, at, dx, dy) in zip(each, places, strict=True):
         name = f"{found['setting']}: δ = {number(found['delta'], 2)}"
         side: Literal["left", "right"] = "left" if dx > 0 else "right"
