@@ -46,16 +46,17 @@ def stationary_maps(trips: Trips, zones: int) -> alt.VConcatChart:
     rng = np.random.default_rng(72)
     merged = trips.merged(zones)
     recipe = Recipe(merged.to_dense())
-    truth = Recipe(trips.counts.to_dense()).stationary
-    panels = [("no privacy", _by_zone(trips.counts, truth), _by_zone(trips.counts, truth))]
+    counts = trips.departed
+    truth = Recipe(counts.to_dense()).stationary
+    panels = [("no privacy", _by_zone(counts, truth), _by_zone(counts, truth))]
     theirs = stationary_distribution(dirichlet_rows(recipe.shapes(1.0), 1, rng)[0])
     epsilon = recipe.epsilon(1.0)
     panels.append((f"the paper, ε = {epsilon:.2f}, {zones} zones",
                    _by_zone(merged, theirs), _by_zone(merged, recipe.stationary)))  # fmt: skip
     for wanted in EXACT:
-        ours = private_stationary(trips.counts, wanted, rng)
+        ours = private_stationary(counts, wanted, rng)
         name = f"exact, ε = {wanted:g}, {len(truth)} zones"
-        panels.append((name, _by_zone(trips.counts, ours), _by_zone(trips.counts, truth)))
+        panels.append((name, _by_zone(counts, ours), _by_zone(counts, truth)))
     top = max(100 * max(shown.values()) for _, shown, _ in panels)
     shares = [_panel(trips, name, shown, top) for name, shown, _ in panels]
     apart = [_difference(trips, shown, true) for _, shown, true in panels[1:]]
