@@ -134,10 +134,10 @@ def after_merging(
     states = counts.space.shape[0] // 2
     while states >= _FEWEST_STATES and release.guarantee.unit != "user":
         try:
-            own = merge_states(own, adjacency, to=states, unit="destination", name=name)
+            merged = merge_states(own, adjacency, to=states, unit="destination", name=name)
         except DpmarkovError:  # the adjacency leads no further
             break
-        shapes.append(_true_shape(Truth(own.space, own.cells.astype(np.float64))))
+        shapes.append(_true_shape(Truth(merged.space, merged.cells.astype(np.float64))))
         states //= 2
     return _predicted(release, [(shape, _left(release)) for shape in shapes])
 
