@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 import dpmarkov as dpm
 from dpmarkov.chain import stationary_distribution
+from dpmarkov.charts.shares import read_map
 from dpmarkov.mechanisms.projection import project
 from studies.charts import values
 from studies.cities import Recipe, Trips
@@ -127,10 +128,11 @@ def _map(trips: Trips, shown: Shares, scale: alt.Scale, title: str) -> alt.Chart
     import altair as alt
 
     assert trips.outlines is not None
+    outlines = read_map(trips.outlines, list(shown), trips.label)
     features = [
-        {"type": "Feature", "geometry": _flat(feature["geometry"]), "share": shown[zone]}
-        for feature in trips.outlines["features"]
-        if (zone := str(feature["properties"][trips.label])) in shown
+        {**outline, "share": share}
+        for zone, share in shown.items()
+        for outline in outlines.of(zone)
     ]
     legend = alt.Legend(title=title, orient="bottom", gradientLength=150, tickCount=3)
     drawn: alt.Chart = (
@@ -141,14 +143,3 @@ def _map(trips: Trips, shown: Shares, scale: alt.Scale, title: str) -> alt.Chart
         .properties(**_SIZE)
     )
     return drawn
-
-
-def _flat(geometry: dict[str, Any]) -> dict[str, Any]:
-    """Shrink degrees of longitude to the length that they have at this latitude."""
-
-    def flat(points: Any) -> Any:
-        if isinstance(points[0], (int, float)):
-            return [points[0] * float(np.cos(np.radians(40.7))), points[1]]
-        return [flat(point) for point in points]
-
-    return {**geometry, "coordinates": flat(geometry["coordinates"])}

@@ -142,7 +142,7 @@ def _in_the_long_run(release: Release, off: Deviations, outlines: shares.Map | N
         most, names = shares.MOST_BARS, names_of(space.labels)
         few = f" The {most} largest of {len(pi):,}." if len(pi) > most else ""
         caption = f"The {word} of each state, the largest first.{few}" + (
-            "" if sd is None else " The dark line reaches two standard deviations to either side."
+            "" if sd is None else " The fine line reaches two standard deviations to either side."
         )
         drawn = shares.bars(space.labels, pi, sd, title=word)
         figures = [Figure("bars", drawn, caption, "tall", marks=2 * min(len(pi), most))]
@@ -184,7 +184,7 @@ def _transitions(release: Release, off: Deviations) -> Section:
     cells = cells_of_release(release, off)
     figures = [_whole_table(cells)]
     caption = (
-        "The likeliest destinations of one origin; choose it in the list. The dark line reaches "
+        "The likeliest destinations of one origin; choose it in the list. The fine line reaches "
         "two standard deviations to either side."
     )
     figures.append(Figure("flows-from", transitions.flows_from(cells), caption, "tall", marks=30))
