@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 import dpmarkov as dpm
 from dpmarkov.chain import stationary_distribution
-from dpmarkov.charts.shares import read_map
+from dpmarkov.charts.maps import read_map
 from dpmarkov.mechanisms.projection import project
 from studies.charts import values
 from studies.cities import Recipe, Trips

@@ -18,7 +18,7 @@ import dpmarkov as dpm
 from dpmarkov.charts import curator_report, report
 from dpmarkov.charts.guarantee import profile
 from dpmarkov.charts.look import names_of
-from dpmarkov.charts.shares import read_map
+from dpmarkov.charts.maps import read_map
 from dpmarkov.guarantee import Guarantee
 from dpmarkov.noise import Dirichlet, Geometric
 
@@ -263,6 +263,11 @@ def test_a_map_finds_the_property_that_names_the_states():
     assert [len(outlines.of(x)) for x in "abc"] == [1, 1, 0]
     with pytest.raises(dpm.DpmarkovError, match="no property 'id' names one of the 3 states"):
         read_map(world, ["a", "b", "c"], "id")
+    for place, other in zip(features, "ba", strict=True):
+        place["properties"]["formerly"] = other
+    with pytest.raises(dpm.DpmarkovError, match="'formerly' and 'zone' of the map name as many"):
+        read_map(world, ["a", "b", "c"])
+    assert read_map(world, ["a", "b", "c"], "zone").name == "zone"
     with pytest.raises(dpm.DpmarkovError, match="no property of the map names one of the 1 states"):
         read_map(world, ["z"])
     with pytest.raises(dpm.DpmarkovError, match="must be a GeoJSON FeatureCollection"):

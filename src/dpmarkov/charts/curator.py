@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from dpmarkov.charts import shares
+from dpmarkov.charts import maps, shares
 from dpmarkov.charts.look import (
     FAINT,
     HEIGHT,
@@ -51,7 +51,7 @@ def curator_report(
     release: Release,
     counts: TransitionCounts,
     *,
-    outlines: shares.Map | None = None,
+    outlines: maps.Map | None = None,
     title: str | None = None,
     adjacency: Any = None,
     adjacency_name: str | None = None,
@@ -105,7 +105,7 @@ def _errors(release: Release, counts: TransitionCounts) -> Section:
     return Section("errors", "How far off it is", said, tables=[Table("Errors", headers, rows)])
 
 
-def _shares(release: Release, truth: Truth, outlines: shares.Map | None) -> list[Section]:
+def _shares(release: Release, truth: Truth, outlines: maps.Map | None) -> list[Section]:
     space = release.space
     if space.kind == "rectangular":
         return []
@@ -121,7 +121,7 @@ def _shares(release: Release, truth: Truth, outlines: shares.Map | None) -> list
     if outlines is not None:
         top = float(max(private.max(), true.max()))
         for name, what, values in (("private", "Private", private), ("true", "True", true)):
-            chart = shares.share_map(
+            chart = maps.share_map(
                 outlines, space.labels, values, groups=space.groups, top=top, title=word
             )
             figures.append(Figure(f"map-{name}", chart, f"{what} {word}.", "square", beside=True))

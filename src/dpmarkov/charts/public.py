@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpmarkov.charts import guarantee, mixing, shares, transitions
+from dpmarkov.charts import guarantee, maps, mixing, shares, transitions
 from dpmarkov.charts.look import names_of
 from dpmarkov.charts.page import Figure, Section, page
 from dpmarkov.charts.views import cells_of_release, long_run_of
@@ -34,7 +34,7 @@ _MIXED = 0.01
 def public_report(
     release: Release,
     *,
-    outlines: shares.Map | None = None,
+    outlines: maps.Map | None = None,
     title: str | None = None,
     source: Path | None = None,
 ) -> str:
@@ -131,7 +131,7 @@ def _bounds(release: Release) -> list[tuple[str, str]]:
 # -- where it is ---------------------------------------------------------------------------------
 
 
-def _in_the_long_run(release: Release, off: Deviations, outlines: shares.Map | None) -> Section:
+def _in_the_long_run(release: Release, off: Deviations, outlines: maps.Map | None) -> Section:
     space = release.space
     if space.kind == "rectangular":
         return Section("shares", "Shape", [f"{described(release)} A table has no long run."])
@@ -147,9 +147,7 @@ def _in_the_long_run(release: Release, off: Deviations, outlines: shares.Map | N
         drawn = shares.bars(space.labels, pi, sd, title=word)
         figures = [Figure("bars", drawn, caption, "tall", marks=2 * min(len(pi), most))]
         if outlines is not None:
-            drawn = shares.share_map(
-                outlines, space.labels, pi, sd, groups=space.groups, title=word
-            )
+            drawn = maps.share_map(outlines, space.labels, pi, sd, groups=space.groups, title=word)
             told = f"The same as a map: the fuller the colour, the larger the {word}."
             figures.append(Figure("map", drawn, f"{told}{_unmapped(release, outlines)}", "square"))
         return Section("shares", title, figures=figures, tables=[_ranking(names, pi, sd, word)])
@@ -157,7 +155,7 @@ def _in_the_long_run(release: Release, off: Deviations, outlines: shares.Map | N
     return _tried("shares", title, made)
 
 
-def _unmapped(release: Release, outlines: shares.Map) -> str:
+def _unmapped(release: Release, outlines: maps.Map) -> str:
     space = release.space
     lost = [
         str(label)

@@ -55,7 +55,7 @@ class ChainPlots:
         name : str, optional
             The property that names a state; without it the one that names most of them.
         """
-        from dpmarkov.charts.shares import read_map, share_map
+        from dpmarkov.charts.maps import read_map, share_map
 
         outlines = read_map(geojson, self.labels, name)
         chart: alt.LayerChart = share_map(outlines, self.labels, self.stationary_distribution())
@@ -161,7 +161,7 @@ class ReleasePlots:
         name : str, optional
             The property that names a state; without it the one that names most of them.
         """
-        from dpmarkov.charts.shares import read_map, share_map
+        from dpmarkov.charts.maps import read_map, share_map
         from dpmarkov.planning import expected_deviations
 
         space, off = self.space, expected_deviations(self)

@@ -11,7 +11,7 @@ from dpmarkov.errors import DpmarkovError
 
 if TYPE_CHECKING:
     from dpmarkov.artefact import Release
-    from dpmarkov.charts.shares import Map
+    from dpmarkov.charts.maps import Map
     from dpmarkov.counts import TransitionCounts
 
     Geojson = Mapping[str, Any] | str | os.PathLike[str]
@@ -117,7 +117,7 @@ def _loaded(release: Any) -> tuple[Release, Path | None]:
 
 
 def _outlines(release: Release, geojson: Any, name: str | None) -> Map | None:
-    from dpmarkov.charts.shares import read_map
+    from dpmarkov.charts.maps import read_map
 
     if geojson is None:
         return None

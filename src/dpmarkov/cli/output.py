@@ -34,6 +34,7 @@ __all__ = [
 # What the API calls by its keywords, the command line calls by its options.
 _IN_OPTIONS = (
     (r"overwrite=True", "--force"),
+    (r"\(name=\)", "(--map-name)"),
     (r"Ledger\.create \(ledger init\)", "dpmarkov ledger init"),
     (r"\b(invalid|unit|mechanism)='(\w+)'", r"--\1 \2"),
     (r"\bto=", "merge_to="),
