@@ -110,7 +110,7 @@ def _shares(release: Release, truth: Truth, outlines: maps.Map | None) -> list[S
     if space.kind == "rectangular":
         return []
     off = expected_deviations(release)
-    private, sd, word = long_run_of(release, off)
+    _, private, sd, word, groups = long_run_of(release, off)
     true = truth.rows if space.kind == "row" else truth.stationary
     drawn = shares.two_bars(space.labels, private, true, sd)
     caption = (
@@ -122,7 +122,7 @@ def _shares(release: Release, truth: Truth, outlines: maps.Map | None) -> list[S
         top = float(max(private.max(), true.max()))
         for name, what, values in (("private", "Private", private), ("true", "True", true)):
             chart = maps.share_map(
-                outlines, space.labels, values, groups=space.groups, top=top, title=word
+                outlines, space.labels, values, groups=groups, top=top, title=word
             )
             figures.append(Figure(f"map-{name}", chart, f"{what} {word}.", "square", beside=True))
     names = names_of(space.labels)

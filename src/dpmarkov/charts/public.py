@@ -138,7 +138,7 @@ def _in_the_long_run(release: Release, off: Deviations, outlines: maps.Map | Non
     title = "The distribution" if space.kind == "row" else "Where it is in the long run"
 
     def made() -> Section:
-        pi, sd, word = long_run_of(release, off)
+        _, pi, sd, word, groups = long_run_of(release, off)
         most, names = shares.MOST_BARS, names_of(space.labels)
         few = f" The {most} largest of {len(pi):,}." if len(pi) > most else ""
         caption = f"The {word} of each state, the largest first.{few}" + (
@@ -147,7 +147,7 @@ def _in_the_long_run(release: Release, off: Deviations, outlines: maps.Map | Non
         drawn = shares.bars(space.labels, pi, sd, title=word)
         figures = [Figure("bars", drawn, caption, "tall", marks=2 * min(len(pi), most))]
         if outlines is not None:
-            drawn = maps.share_map(outlines, space.labels, pi, sd, groups=space.groups, title=word)
+            drawn = maps.share_map(outlines, space.labels, pi, sd, groups=groups, title=word)
             told = f"The same as a map: the fuller the colour, the larger the {word}."
             figures.append(Figure("map", drawn, f"{told}{_unmapped(release, outlines)}", "square"))
         return Section("shares", title, figures=figures, tables=[_ranking(names, pi, sd, word)])

@@ -6,9 +6,9 @@ release itself. The mixins here hold the methods; they import nothing heavy unti
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     import altair as alt
+    from numpy.typing import NDArray
 
     from dpmarkov.artefact import Release
     from dpmarkov.chain import MarkovChain
@@ -26,14 +27,26 @@ if TYPE_CHECKING:
 
     Geojson = Mapping[str, Any] | str | PathLike[str]
 
-__all__ = ["ChainPlots", "ReleasePlots", "cells_of_chain", "cells_of_release", "long_run_of"]
+__all__ = [
+    "ChainPlots",
+    "LongRun",
+    "ReleasePlots",
+    "cells_of_chain",
+    "cells_of_release",
+    "long_run_of",
+]
 
 
-class ChainPlots:
-    """The charts of a Markov chain. Each is an altair chart: ``.save("chart.svg")`` keeps it."""
+class _Plots:
+    """Charts of where a chain is in the long run, and of who goes where.
+
+    Those who inherit give their `_cells` and their `_long_run`.
+    """
 
     def plot_stationary(self: Any, *, most: int = 70) -> alt.LayerChart:
         """Draw the stationary distribution as bars, the largest first.
+
+        Those of a release have error bars: two standard deviations to either side.
 
         Parameters
         ----------
@@ -42,7 +55,10 @@ class ChainPlots:
         """
         from dpmarkov.charts.shares import bars
 
-        chart: alt.LayerChart = bars(self.labels, self.stationary_distribution(), most=most)
+        shown = self._long_run()
+        chart: alt.LayerChart = bars(
+            shown.labels, shown.shares, shown.deviations, most=most, title=shown.what
+        )
         return chart
 
     def plot_map(self: Any, geojson: Geojson, *, name: str | None = None) -> alt.LayerChart:
@@ -57,8 +73,13 @@ class ChainPlots:
         """
         from dpmarkov.charts.maps import read_map, share_map
 
-        outlines = read_map(geojson, self.labels, name)
-        chart: alt.LayerChart = share_map(outlines, self.labels, self.stationary_distribution())
+        shown = self._long_run()
+        members = [label for group in shown.groups.values() for label in group]
+        outlines = read_map(geojson, members or shown.labels, name)
+        chart: alt.LayerChart = share_map(
+            outlines, shown.labels, shown.shares, shown.deviations,
+            groups=shown.groups, title=shown.what,
+        )  # fmt: skip
         return chart
 
     def plot_matrix(self: Any, *, order: str = "size") -> alt.Chart:
@@ -71,7 +92,7 @@ class ChainPlots:
         """
         from dpmarkov.charts.transitions import heat_map
 
-        chart: alt.Chart = heat_map(cells_of_chain(self), order=order)
+        chart: alt.Chart = heat_map(self._cells(), order=order)
         return chart
 
     def plot_flows(self: Any, *, most: int = 40) -> alt.Chart:
@@ -84,7 +105,7 @@ class ChainPlots:
         """
         from dpmarkov.charts.transitions import top_flows
 
-        chart: alt.Chart = top_flows(cells_of_chain(self), most=most)
+        chart: alt.Chart = top_flows(self._cells(), most=most)
         return chart
 
     def plot_flows_from(self: Any, origin: Hashable | None = None) -> alt.LayerChart:
@@ -97,8 +118,12 @@ class ChainPlots:
         """
         from dpmarkov.charts.transitions import flows_from
 
-        chart: alt.LayerChart = flows_from(cells_of_chain(self), origin)
+        chart: alt.LayerChart = flows_from(self._cells(), origin)
         return chart
+
+
+class ChainPlots(_Plots):
+    """The charts of a Markov chain. Each is an altair chart: ``.save("chart.svg")`` keeps it."""
 
     def plot_mixing(self: Any) -> alt.LayerChart:
         """Draw the distance to the long run against steps, from the worst start."""
@@ -107,8 +132,14 @@ class ChainPlots:
         chart: alt.LayerChart = mixing(self)
         return chart
 
+    def _cells(self: Any) -> Cells:
+        return cells_of_chain(self)
 
-class ReleasePlots:
+    def _long_run(self: Any) -> LongRun:
+        return LongRun(self.labels, self.stationary_distribution())
+
+
+class ReleasePlots(_Plots):
     """The charts of a release. Each is an altair chart: ``.save("chart.svg")`` keeps it."""
 
     def plot_profile(self: Any) -> alt.LayerChart:
@@ -126,96 +157,21 @@ class ReleasePlots:
         most : int
             How many bars at most.
         """
-        from dpmarkov.charts.shares import bars
-        from dpmarkov.planning import expected_deviations
-
-        shares = np.array(list(self.distribution.values()))
-        off = expected_deviations(self).cells
-        chart: alt.LayerChart = bars(self.space.destinations, shares, off, most=most, title="share")
-        return chart
-
-    def plot_stationary(self: Any, *, most: int = 70) -> alt.LayerChart:
-        """Draw the stationary distribution as bars, the largest first, with error bars.
-
-        Parameters
-        ----------
-        most : int
-            How many bars at most.
-        """
-        from dpmarkov.charts.shares import bars
-        from dpmarkov.planning import expected_deviations
-
-        off = expected_deviations(self).states
-        chart: alt.LayerChart = bars(
-            self.chain.labels, self.chain.stationary_distribution(), off, most=most
-        )
-        return chart
-
-    def plot_map(self: Any, geojson: Geojson, *, name: str | None = None) -> alt.LayerChart:
-        """Draw the stationary distribution (or a single row) as a map.
-
-        Parameters
-        ----------
-        geojson : path or mapping
-            The outlines of the states, a FeatureCollection of polygons.
-        name : str, optional
-            The property that names a state; without it the one that names most of them.
-        """
-        from dpmarkov.charts.maps import read_map, share_map
-        from dpmarkov.planning import expected_deviations
-
-        space, off = self.space, expected_deviations(self)
-        members = [label for group in space.groups.values() for label in group]
-        outlines = read_map(geojson, members or space.labels, name)
-        shares, sd, word = long_run_of(self, off)
-        chart: alt.LayerChart = share_map(
-            outlines, space.labels, shares, sd, groups=space.groups, title=word
-        )
-        return chart
-
-    def plot_matrix(self: Any, *, order: str = "size") -> alt.Chart:
-        """Draw the transition matrix as a heat map, for up to 320 states.
-
-        Parameters
-        ----------
-        order : {"size", "likeness", "declared"}
-            How states are ordered at first; the chart lets one choose.
-        """
-        from dpmarkov.charts.transitions import heat_map
-
-        chart: alt.Chart = heat_map(cells_of_release(self), order=order)
-        return chart
-
-    def plot_flows(self: Any, *, most: int = 40) -> alt.Chart:
-        """Draw the largest flows, each as the share of all steps that take it.
-
-        Parameters
-        ----------
-        most : int
-            How many.
-        """
-        from dpmarkov.charts.transitions import top_flows
-
-        chart: alt.Chart = top_flows(cells_of_release(self), most=most)
-        return chart
-
-    def plot_flows_from(self: Any, origin: Hashable | None = None) -> alt.LayerChart:
-        """Draw the likeliest destinations of one origin, which the chart lets one choose.
-
-        Parameters
-        ----------
-        origin : label, optional
-            Which is shown at first; without it the one with the most steps.
-        """
-        from dpmarkov.charts.transitions import flows_from
-
-        chart: alt.LayerChart = flows_from(cells_of_release(self), origin)
-        return chart
+        if self.space.kind != "row":
+            raise DpmarkovError("this release has several rows: use plot_stationary()")
+        return self.plot_stationary(most=most)  # type: ignore[no-any-return]
 
     def plot_mixing(self: Any) -> alt.LayerChart:
         """Draw the distance to the long run against steps, from the worst start."""
-        chart: alt.LayerChart = self.chain.plot_mixing()
-        return chart
+        return self.chain.plot_mixing()  # type: ignore[no-any-return]
+
+    def _cells(self: Any) -> Cells:
+        return cells_of_release(self)
+
+    def _long_run(self: Any) -> LongRun:
+        from dpmarkov.planning import expected_deviations
+
+        return long_run_of(self, expected_deviations(self))
 
 
 def cells_of_chain(chain: MarkovChain) -> Cells:
@@ -264,8 +220,20 @@ def cells_of_release(release: Release, off: Deviations | None = None) -> Cells:
     )  # fmt: skip
 
 
-def long_run_of(release: Release, off: Deviations) -> tuple[Any, Any, str]:
-    """Give the shares of a chain's long run or of a single row, their deviations, and a word."""
-    if release.space.kind == "row":
-        return release.probabilities, off.cells, "share"
-    return release.chain.stationary_distribution(), off.states, "share of the long run"
+class LongRun(NamedTuple):
+    """Shares of states, and what they are shares of."""
+
+    labels: Sequence[Any]
+    shares: NDArray[np.float64]
+    deviations: NDArray[np.float64] | None = None
+    what: str = "share of the long run"
+    groups: Mapping[Any, Sequence[Any]] = {}
+
+
+def long_run_of(release: Release, off: Deviations) -> LongRun:
+    """Give the shares of a chain's long run, or of a single row, with their deviations."""
+    space = release.space
+    if space.kind == "row":
+        return LongRun(space.labels, release.probabilities, off.cells, "share")
+    pi = release.chain.stationary_distribution()
+    return LongRun(space.labels, pi, off.states, groups=space.groups)
