@@ -148,8 +148,15 @@ def test_calibration_gives_the_largest_rate_that_is_safe(unit, epsilon, log_delt
     mass = privacy.minimum_mass(unit, epsilon=epsilon, delta=delta) * excess
     rate = privacy.calibrate(unit, epsilon=epsilon, delta=delta, mass=mass)
     assert privacy.profile(unit, rate=rate, mass=mass, epsilon=epsilon) <= delta
-    above = privacy.profile(unit, rate=rate * (1 + 1e-6), mass=mass, epsilon=epsilon)
-    assert above > delta * (1 - SAFE)
+    assert privacy.profile(unit, rate=rate * (1 + 1e-9), mass=mass, epsilon=epsilon) > delta
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("delta", [1e-6, 1e-15, 1e-150])
+def test_whatever_exceeds_the_minimum_mass_has_a_rate_even_without_an_epsilon(unit, delta):
+    mass = 1.01 * privacy.minimum_mass(unit, epsilon=0, delta=delta)
+    rate = privacy.calibrate(unit, epsilon=0, delta=delta, mass=mass)
+    assert privacy.profile(unit, rate=rate, mass=mass, epsilon=0) <= delta
 
 
 def test_calibrated_rates_equal_the_oracles_from_below(oracles):
