@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import os
+import random
 from fractions import Fraction
 
 import numpy as np
@@ -199,6 +201,28 @@ def test_no_release_takes_a_generator_or_a_seed():
     names = set(inspect.signature(dpm.release).parameters)
     names |= set(inspect.signature(dirichlet.draw).parameters)
     assert not names & {"rng", "seed", "random_state", "generator"}
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("mechanism", ["dirichlet", *ADDED])
+def test_a_release_asks_the_operating_system_and_no_ordinary_generator(
+    unit, mechanism, monkeypatch
+):
+    def forbidden(*args, **kwargs):
+        raise AssertionError("an ordinary generator was asked")
+
+    options = {**TARGET, "unit": unit, "mechanism": mechanism}
+    dpm.release(COUNTS, **options)  # what is imported on the way may look at the generators
+    asked, urandom = [], os.urandom
+    monkeypatch.setattr(os, "urandom", lambda size: asked.append(size) or urandom(size))
+    for generators, names in (
+        (np.random, ("default_rng", "RandomState", "random", "standard_normal", "standard_gamma")),
+        (random, ("random", "gauss", "getrandbits", "gammavariate", "Random")),
+    ):
+        for name in names:
+            monkeypatch.setattr(generators, name, forbidden)
+    dpm.release(COUNTS, **options)
+    assert sum(asked) >= 8 * COUNTS.space.n_cells  # at least a word of 64 bits for each cell
 
 
 def test_debiasing_helps_where_the_prior_is_large():
