@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import os
-import random
 from fractions import Fraction
 
 import numpy as np
@@ -175,16 +172,6 @@ def test_the_tests_of_the_law_can_fail():
     assert stats.kstest(draws, wrong.cdf).pvalue < FALSE_ALARM
 
 
-@pytest.mark.parametrize("mechanism", ["dirichlet", "gaussian"])
-def test_two_releases_never_share_noise(mechanism):
-    # whole numbers do meet by chance: for them see the sampler's own tests
-    a, b = (
-        dpm.release(COUNTS, epsilon=0.1, delta=1e-6, unit="transition", mechanism=mechanism)
-        for _ in range(2)
-    )
-    assert not np.any(a.private_counts == b.private_counts)
-
-
 def test_the_mechanisms_rank_as_theory_says():
     # at event level geometric noise is the most accurate; the Dirichlet mechanism with a large
     # prior comes near the Gaussian from above
@@ -195,34 +182,6 @@ def test_the_mechanisms_rank_as_theory_says():
     geometric, gaussian, dirichlet = (error(m) for m in ("geometric", "gaussian", "dirichlet"))
     assert geometric < 0.2 * gaussian
     assert 0.95 < dirichlet / gaussian < 1.2
-
-
-def test_no_release_takes_a_generator_or_a_seed():
-    names = set(inspect.signature(dpm.release).parameters)
-    names |= set(inspect.signature(dirichlet.draw).parameters)
-    assert not names & {"rng", "seed", "random_state", "generator"}
-
-
-@pytest.mark.parametrize("unit", UNITS)
-@pytest.mark.parametrize("mechanism", ["dirichlet", *ADDED])
-def test_a_release_asks_the_operating_system_and_no_ordinary_generator(
-    unit, mechanism, monkeypatch
-):
-    def forbidden(*args, **kwargs):
-        raise AssertionError("an ordinary generator was asked")
-
-    options = {**TARGET, "unit": unit, "mechanism": mechanism}
-    dpm.release(COUNTS, **options)  # what is imported on the way may look at the generators
-    asked, urandom = [], os.urandom
-    monkeypatch.setattr(os, "urandom", lambda size: asked.append(size) or urandom(size))
-    for generators, names in (
-        (np.random, ("default_rng", "RandomState", "random", "standard_normal", "standard_gamma")),
-        (random, ("random", "gauss", "getrandbits", "gammavariate", "Random")),
-    ):
-        for name in names:
-            monkeypatch.setattr(generators, name, forbidden)
-    dpm.release(COUNTS, **options)
-    assert sum(asked) >= 8 * COUNTS.space.n_cells  # at least a word of 64 bits for each cell
 
 
 def test_debiasing_helps_where_the_prior_is_large():
