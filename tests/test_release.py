@@ -106,7 +106,7 @@ def test_rates_and_priors_with_too_many_digits_are_refused():
 
 
 # Statistical tests: fixed numbers of draws from the system's generator, so they cannot be seeded.
-# Each compares a p-value with 1e-7; there are 17 of them, so a false alarm has probability < 2e-6.
+# Each compares a p-value with 1e-7; there are 18 of them, so a false alarm has probability < 2e-6.
 FALSE_ALARM = 1e-7
 
 
