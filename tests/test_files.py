@@ -118,6 +118,17 @@ def test_interrupted_writing_leaves_the_old_file_and_no_other(
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="no umask on this system")
+@pytest.mark.parametrize(("umask", "mode"), [(0o077, 0o600), (0o022, 0o644)])
+def test_who_may_read_a_file_is_for_the_umask_to_say(umask, mode, release, tmp_path):
+    before = os.umask(umask)
+    try:
+        release.save(tmp_path / "out.json")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "out.json").stat().st_mode & 0o777 == mode
+
+
 def test_paths_that_cannot_be_are_named(release, tmp_path):
     with pytest.raises(
         dpm.DpmarkovError, match=r"ends in '\.csv'; releases .* \.json or \.parquet"
