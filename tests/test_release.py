@@ -106,7 +106,7 @@ def test_rates_and_priors_with_too_many_digits_are_refused():
 
 
 # Statistical tests: fixed numbers of draws from the system's generator, so they cannot be seeded.
-# Each compares a p-value with 1e-7; there are 18 of them, so a false alarm has probability < 2e-6.
+# Each compares a p-value with 1e-7; there are 20 of them, so a false alarm has probability <= 2e-6.
 FALSE_ALARM = 1e-7
 
 
@@ -122,6 +122,16 @@ def test_rows_without_debiasing_are_dirichlet(cell):
     shapes = out.guarantee.noise.rate * (np.array([40, 9, 1]) + 20)
     law = stats.beta(shapes[cell], shapes.sum() - shapes[cell])
     assert stats.kstest(out.matrix[:, cell], law.cdf).pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize("debias", [False, True])
+def test_rows_without_data_are_the_prior_as_it_was_drawn(debias):
+    space = dpm.StateSpace(origins=range(20_000), destinations=["a", "b", "c"])
+    empty = dpm.TransitionCounts(space, np.zeros(space.n_cells, int))
+    out = dpm.release(empty, **TARGET, unit="destination", prior=20, debias=debias)
+    shape = out.guarantee.noise.rate * 20
+    assert stats.kstest(out.matrix[:, 0], stats.beta(shape, 2 * shape).cdf).pvalue > FALSE_ALARM
+    assert out.weak_rows == space.origins
 
 
 @pytest.mark.parametrize("cell", [0, 1, 2])
@@ -209,6 +219,7 @@ def test_the_paper_s_setting_prints_its_condition_and_refuses_other_data():
     out = dpm.release(grades, **TARGET, unit="destination", assume_floor=np.float64(0.15))
     assert out.prior == 0
     assert out.guarantee.noise.mass == 1470
+    assert not out.debiased
     assert "share of at least 0.15" in " ".join(str(out.guarantee).split())
     assert sum(out.distribution.values()) == pytest.approx(1)
     with pytest.raises(dpm.DpmarkovError, match="outside the bordered simplex") as error:
@@ -217,6 +228,14 @@ def test_the_paper_s_setting_prints_its_condition_and_refuses_other_data():
     small = dpm.TransitionCounts.from_dense([20, 16, 16, 15, 31], table)
     with pytest.raises(dpm.InfeasibleError, match=r"above 10\.7.*has 5\b"):
         dpm.release(small, **TARGET, unit="destination", assume_floor=0.05)
+
+
+def test_a_floor_gives_the_mass_of_the_row_with_the_fewest_transitions():
+    table = dpm.StateSpace(origins=["many", "few"], destinations=["a", "b", "c"])
+    counts = dpm.TransitionCounts.from_dense([[4000, 3000, 3000], [31, 30, 40]], table)
+    out = dpm.release(counts, **TARGET, unit="destination", assume_floor=0.25)
+    assert out.guarantee.noise.mass == 26  # a quarter of 101, rounded up: there are no quarters
+    assert out.guarantee.profile(1.0) <= 1e-6
 
 
 @pytest.mark.parametrize(
