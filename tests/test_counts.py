@@ -103,7 +103,7 @@ def test_no_count_is_shown():
         (lambda: TransitionCounts.from_sparse(np.eye(2), AB), "use from_dense"),
         (lambda: TransitionCounts.from_triples([777], AB), "give .origin, destination"),
         (lambda: TransitionCounts.from_triples([(["secret"], "b", 7)], AB), "undeclared origin"),
-        (lambda: TransitionCounts(AB, [2**53] * 4), "together exceed 2.53"),
+        (lambda: TransitionCounts(AB, [2**53, 2, 0, 0]), "together exceed 2.53"),
         (lambda: TransitionCounts(AB, ["x"] * 4), "not of type"),
         (lambda: TransitionCounts(AB, [1, 2, 3]), r"shape \(3,\), the support has 4"),
         (lambda: TransitionCounts.from_dense([[1, 777]], AB), r"shape \(1, 2\)"),

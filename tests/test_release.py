@@ -396,3 +396,7 @@ def test_pure_privacy_is_said_to_be_without_exception():
 def test_a_guarantee_that_its_noise_does_not_give_cannot_be_made(noise):
     with pytest.raises(dpm.DpmarkovError, match=r"=.*more than the 1e-06 that is claimed"):
         dpm.Guarantee("destination", 1.0, 1e-6, noise, conditions=())
+    true = noise.profile("destination", 1.0)
+    assert dpm.Guarantee("destination", 1.0, true, noise, conditions=()).delta == true
+    with pytest.raises(dpm.DpmarkovError, match="that is claimed"):
+        dpm.Guarantee("destination", 1.0, np.nextafter(true, 0), noise, conditions=())
