@@ -206,6 +206,20 @@ def test_renyi_equals_the_oracles_from_above(oracles):
             assert got == pytest.approx(float(case["divergence"]), rel=1e-12)
 
 
+@given(rate=st.floats(1e-3, 1e2), mass=st.floats(0.5, 1e4), share=st.floats(0.01, 0.99))
+def test_renyi_is_never_below_its_closed_form(rate, mass, share):
+    order = 1 + share * mass
+    got = privacy.renyi("destination", rate=rate, mass=mass, order=order)
+    with ctx.workprec(1000):
+        h, o = arb(rate), arb(order)
+        kappa = h * arb(mass)
+        # The two Betas have arguments of the same sum, whose gamma functions cancel.
+        above = (kappa + o * h).lgamma() + (kappa + h - o * h).lgamma()
+        truth = (above - (kappa + h).lgamma() - kappa.lgamma()) / (o - 1)
+        assert arb(got) >= truth
+        assert float(arb(got) / truth - 1) <= 1e-15
+
+
 @pytest.mark.parametrize("unit", UNITS)
 def test_renyi_equals_numerical_integration(unit):
     # Independent of the closed form: integrate p^o q^(1 - o) on a fine grid of the log scale.
