@@ -34,6 +34,15 @@ def test_a_guarantee_in_words_has_every_digit():
     assert "a probability of 1.2345649e-06." in words
 
 
+def test_the_budget_of_a_ledger_has_every_digit_in_the_conditions(tmp_path):
+    ledger = dpm.Ledger.create(str(tmp_path / "ledger.db"))
+    budget = {"epsilon": 2.00000049, "delta": 1.00000049e-5}
+    trips = ledger.add_dataset("trips", unit="transition", **budget)
+    out = dpm.release(COUNTS, **TARGET, unit="transition", ledger=trips)
+    said = " ".join(str(out.guarantee).split())
+    assert "within epsilon = 2.00000049 and delta = 1.00000049e-05 together" in said
+
+
 def test_pure_privacy_is_said_to_be_without_exception():
     out = dpm.release(COUNTS, epsilon=1.0, delta=0, unit="transition", mechanism="geometric")
     assert out.guarantee.noise == Geometric(1.0)

@@ -39,8 +39,8 @@ __all__ = ["release"]
 _DECLARED = "The states and the feasible transitions were declared without looking at the data."
 _IN_A_LEDGER = (
     "Several releases of these data add up. A ledger keeps all that are charged to it, this one "
-    "among them, within epsilon = {0.epsilon:g} and delta = {0.delta:g} together, as long as how "
-    "much noise one gets is not chosen by looking at the results of the others."
+    "among them, within epsilon = {epsilon} and delta = {delta} together, as long as how much "
+    "noise one gets is not chosen by looking at the results of the others."
 )
 _OF_A_PART = (
     "The data are of the part {0.part!r} alone, and nothing that the unit hides has data in two "
@@ -243,7 +243,8 @@ def _others(ledger: Dataset | None) -> tuple[str, ...]:
     """Say what is known of other releases of the same data."""
     if ledger is None:
         return (ONLY_RELEASE,)
-    kept = (_IN_A_LEDGER.format(ledger.budget),)
+    budget = ledger.budget
+    kept = (_IN_A_LEDGER.format(epsilon=in_full(budget.epsilon), delta=in_full(budget.delta)),)
     return kept if ledger.part is None else (*kept, _OF_A_PART.format(ledger))
 
 
