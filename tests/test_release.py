@@ -246,6 +246,7 @@ def test_a_floor_gives_the_mass_of_the_row_with_the_fewest_transitions():
         ({"unit": "transition", "assume_floor": 0.1}, "assume_floor goes with unit='destination'"),
         ({"unit": "destination", "assume_floor": 0.1, "prior": 5}, "without a prior"),
         ({"unit": "destination", "assume_floor": 0.4}, "at most 1/n = 0.333"),
+        ({"unit": "destination", "assume_floor": "low"}, "assume_floor must be a number, not 'l"),
         ({"unit": "destination", "prior": 0}, "assert a floor"),
         ({"unit": "destination", "prior": "large"}, "or 'auto', not 'large'"),
         ({"unit": "destination", "mechanism": "laplace"}, "not 'laplace'"),

@@ -314,7 +314,8 @@ def _dirichlet(
         mass = m
         asserted: tuple[str, ...] = ()
     else:
-        mass, asserted = _asserted_floor(counts, assume_floor, unit, prior)
+        eta = _number("assume_floor", assume_floor)
+        mass, asserted = _asserted_floor(counts, eta, unit, prior)
         m, debias = 0.0, False
     rate = dirichlet.exact_rate(privacy.calibrate(**goal, mass=mass))
     noise = Dirichlet(rate, mass)
