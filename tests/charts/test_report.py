@@ -6,7 +6,9 @@ import base64
 import hashlib
 import html
 import json
+import os
 import re
+import stat
 import subprocess
 import sys
 
@@ -218,6 +220,12 @@ def test_counts_of_other_states_are_refused(four, tmp_path):
     with pytest.raises(dpm.DpmarkovError, match="the counts are of"):
         curator_report(four.file, other, tmp_path / "curator.html")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no modes of files on this system")
+def test_nobody_but_its_owner_may_read_the_curator_s_report(four):
+    assert stat.S_IMODE(four.curator.stat().st_mode) == 0o600
+    assert stat.S_IMODE(four.public.stat().st_mode) & 0o400
 
 
 # -- files, maps and names -----------------------------------------------------------------------

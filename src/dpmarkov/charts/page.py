@@ -157,7 +157,7 @@ def check_target(path: str | os.PathLike[str], overwrite: bool) -> None:
         raise DpmarkovError(f"{target} exists; choose another name, or pass overwrite=True")
 
 
-def write(html: str, path: str | os.PathLike[str]) -> None:
+def write(html: str, path: str | os.PathLike[str], *, secret: bool = False) -> None:
     """Write a page to a file, all of it or nothing.
 
     Parameters
@@ -166,13 +166,17 @@ def write(html: str, path: str | os.PathLike[str]) -> None:
         The page.
     path : path
         Where to.
+    secret : bool
+        Whether nobody but its owner may read the file.
     """
     from dpmarkov.files import atomically
 
-    atomically(Path(path).expanduser(), lambda part: _written(part, html))
+    atomically(Path(path).expanduser(), lambda part: _written(part, html, secret))
 
 
-def _written(part: Path, html: str) -> None:
+def _written(part: Path, html: str, secret: bool) -> None:
+    if secret:
+        part.chmod(0o600)
     part.write_text(html, encoding="utf-8", newline="\n")
 
 

@@ -103,7 +103,7 @@ def curator_report(
     text = curator.curator_report(
         loaded, counts, outlines=outlines, title=title, adjacency=beside, adjacency_name=called
     )
-    write(text, path)
+    write(text, path, secret=True)
 
 
 def _loaded(release: Any) -> tuple[Release, Path | None]:
