@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 
 import dpmarkov as dpm
 from dpmarkov import contributions
+from dpmarkov.noise import Geometric
 
 TARGET = {"epsilon": 1.0, "delta": 1e-6, "unit": "user"}
 BOUNDS = {"max_cells": 4, "max_per_cell": 2}
@@ -22,6 +25,12 @@ def riders(ledger):
 def events():
     rows = [(STATES[i % 3], STATES[(i * i + j) % 3], i) for i in range(400) for j in range(3)]
     return pd.DataFrame(rows, columns=["from", "to", "rider"])
+
+
+def pure(epsilon):
+    one = {"max_cells": 1, "max_per_cell": 1}
+    noise = Geometric.calibrated("user", epsilon=epsilon, delta=0, **one)
+    return dpm.Guarantee("user", epsilon, 0.0, noise, conditions=(), **one)
 
 
 def counted(events, **more):
@@ -66,6 +75,7 @@ def test_choosing_bounds_is_charged_before_its_noise_and_not_again(riders, event
     assert out.guarantee.spent_epsilon == 0.5
     assert [c.purpose for c in riders.charges()] == ["bounds", "merging", "release"]
     assert [c.guarantee.epsilon for c in riders.charges()] == [0.25, 0.25, pytest.approx(0.5)]
+    assert [c.follows for c in riders.charges()] == [None, None, merged.charge]
     assert 0.8 < riders.spent() <= 1
     with pytest.raises(dpm.DpmarkovError, match=r"before was charged to a ledger; give"):
         dpm.merge_states(counts, ring, to=2, unit="user", epsilon=0.25)
@@ -80,6 +90,47 @@ def test_choosing_bounds_is_charged_before_its_noise_and_not_again(riders, event
     poor = riders.ledger.add_dataset("poor", unit="user", epsilon=0.2, delta=0)
     with pytest.raises(dpm.BudgetError):
         counted(events, **auto, ledger=poor)
+
+
+def test_noise_that_bounds_may_have_decided_on_counts_by_its_claim(riders, events):
+    """Other bounds would have led to other noise: of all that, only (epsilon, delta) is known."""
+    auto = {"max_cells": "auto", "max_per_cell": "auto", "bounds_epsilon": 0.1}
+    counts = counted(events, **auto, ledger=riders)
+    target = {"epsilon": 0.3, "delta": 1e-9, "unit": "user"}
+    drawn = [dpm.release(counts, **target, ledger=riders).guarantee for _ in range(7)]
+    claims = [charge.guarantee for charge in riders.charges()[1:]]
+    assert all(claim.only_claimed for claim in claims)
+    own = [replace(promise, epsilon=claims[0].epsilon, spent_epsilon=0.0) for promise in drawn]
+    assert dpm.privacy.compose(own).epsilon(1e-5) < 0.8
+    assert 1.4 < riders.spent() <= 1.5
+    with pytest.raises(dpm.BudgetError) as refused:
+        dpm.release(counts, **target | {"epsilon": 1.8}, ledger=riders)
+    dpm.release(counts, **target | {"epsilon": 0.1 + refused.value.remaining}, ledger=riders)
+    assert 2.8 < riders.spent() <= 3
+
+
+def test_normal_noise_is_the_same_whatever_bounds_were_chosen(riders, events):
+    auto = {"max_cells": "auto", "max_per_cell": "auto", "bounds_epsilon": 0.1}
+    counts = counted(events, **auto, ledger=riders)
+    for _ in range(20):  # as claims they would add up to far more than 3
+        dpm.release(counts, epsilon=0.4, delta=1e-8, unit="user", mechanism="gaussian",
+                    ledger=riders)  # fmt: skip
+    assert all(charge.follows for charge in riders.charges()[1:])
+    assert riders.spent() <= 3
+
+
+def test_a_share_and_its_release_are_charged_to_the_same_part(ledger, riders, events):
+    auto = {"max_cells": "auto", "max_per_cell": "auto", "bounds_epsilon": 2.9}
+    north, south = (ledger.dataset("riders", part=part) for part in ("north", "south"))
+    counts = counted(events, **auto, ledger=north)
+    for other in (south, riders):  # together they would be 5.8 of 3 for the people of the north
+        with pytest.raises(dpm.DpmarkovError, match="the part 'north' of 'riders' was charged"):
+            dpm.release(counts, **TARGET | {"epsilon": 5.8}, ledger=other)
+        with pytest.raises(dpm.DpmarkovError, match="give the same part each time"):
+            other.charge(pure(0.1), follows=counts.charge)
+    with pytest.raises(dpm.BudgetError):
+        dpm.release(counts, **TARGET | {"epsilon": 5.8}, ledger=north)
+    assert len(riders.charges()) == 1
 
 
 def test_declared_bounds_cost_nothing(riders, events):

@@ -214,6 +214,7 @@ def _charge(charge: Charge) -> dict[str, Any]:
         **promise.bounds,
         "conditions": list(promise.conditions),
         "part": charge.part,
+        "follows": charge.follows,
         "made_at": charge.made_at,
         "made_by": charge.made_by,
         "made_with": charge.made_with,

@@ -27,6 +27,7 @@ def remaining(
     delta: float,
     mass: float | None = None,
     part: str | None = None,
+    after_share: bool = False,
     **bounds: Unpack[UserBounds],
 ) -> float:
     """Find the largest epsilon at which one more release fits.
@@ -46,6 +47,8 @@ def remaining(
         epsilon is too small for it.
     part : str, optional
         The part of the data that it touches.
+    after_share : bool
+        Whether a step that was charged before may decide on its noise.
     max_cells, max_per_cell : int
         Under `user`: how users are bounded.
 
@@ -60,7 +63,9 @@ def remaining(
             noise = _calibrated(mechanism, budget.unit, epsilon, delta, mass, bounds)
         except InfeasibleError:
             return False
-        more = Guarantee(budget.unit, epsilon, delta, noise, conditions=(), **bounds)
+        more = Guarantee(
+            budget.unit, epsilon, delta, noise, conditions=(), after_share=after_share, **bounds
+        )
         return fits([*charges, Spending(more, part)], budget)
 
     return largest(allowed, budget.epsilon)

@@ -2,6 +2,10 @@
 
 A charge is checked and entered in one transaction, in which nobody else writes. What remains is
 found afterwards, for whoever was refused: that takes longer, and holds up no one.
+
+What goes before a release (choosing bounds, merging states) is charged by itself, and what it found
+may decide on the noise of the release. So the release names the charge that it *follows*, and
+counts with no more than what is proven of it whatever was found: its claim.
 """
 
 from __future__ import annotations
@@ -83,7 +87,8 @@ class Dataset:
         -------
         float
             To four digits, rounded down. A release of this mechanism at this epsilon and delta,
-            and of this part, is accepted if nothing else is charged in between.
+            and of this part, is accepted if nothing else is charged in between; not even a share
+            for bounds or for merging, which makes it one more charge.
         """
         sensitivity(self.budget.unit, max_cells=max_cells, max_per_cell=max_per_cell)
         return remaining(
@@ -96,7 +101,9 @@ class Dataset:
             **bounds_for(self.budget.unit, max_cells, max_per_cell),
         )
 
-    def charge(self, guarantee: Guarantee, *, purpose: Purpose = "release") -> str:
+    def charge(
+        self, guarantee: Guarantee, *, purpose: Purpose = "release", follows: str | None = None
+    ) -> str:
         """Charge a promise, before its noise is drawn.
 
         Parameters
@@ -105,6 +112,8 @@ class Dataset:
             What will be revealed; without what has been charged for before.
         purpose : {"release", "merging", "bounds"}
             What for.
+        follows : str, optional
+            The charge of an earlier step that may have decided on the noise.
 
         Returns
         -------
@@ -124,16 +133,19 @@ class Dataset:
                 f"spent_epsilon={guarantee.spent_epsilon:g} is charged when it is spent "
                 "(charge_share), and the noise that follows by itself"
             )
-        new = Spending(replace(guarantee, conditions=()), self.part)
+        asked = replace(guarantee, after_share=follows is not None)
+        new = Spending(replace(asked, conditions=()), self.part)
         with self.ledger.writing() as page:
+            if follows is not None:
+                self._check_of_this_part(page.entries, follows)
             before = self._spending(page.entries)
             accepted = fits([*before, new], self.budget)
             id_ = secrets.token_hex(16)
             if accepted:
-                said = said_by(guarantee)
-                page.add("charge", self.name, charge=id_, purpose=purpose, part=self.part, **said)
+                said = {"purpose": purpose, "part": self.part, "follows": follows}
+                page.add("charge", self.name, charge=id_, **said, **said_by(asked))
         if not accepted:
-            raise self._refusal(guarantee, before)
+            raise self._refusal(asked, before)
         return id_
 
     def charge_share(self, unit: Unit, epsilon: float, purpose: Purpose) -> str:
@@ -172,8 +184,7 @@ class Dataset:
             Name of the file.
         """
         with self.ledger.writing() as page:
-            if charge not in _charged(page.entries, self.name):
-                raise self._unknown(charge)
+            self._part_of(page.entries, charge)
             page.add("confirmation", self.name, charge=charge, artefact=artefact)
 
     def check_unit(self, unit: Unit) -> None:
@@ -186,15 +197,25 @@ class Dataset:
             )
 
     def check_charged(self, charge: str) -> None:
-        """Refuse a charge that is none of this data set."""
-        if charge not in _charged(self.ledger.entries(), self.name):
-            raise self._unknown(charge)
+        """Refuse a charge that is none of this data set, or one of another part of it."""
+        self._check_of_this_part(self.ledger.entries(), charge)
 
     def _spending(self, entries: list[Entry]) -> list[Spending]:
         return spending_of(entries, self.name)
 
-    def _unknown(self, charge: str) -> DpmarkovError:
-        return DpmarkovError(f"{self.name!r} in {self.ledger.name} has no charge {charge}")
+    def _part_of(self, entries: list[Entry], charge: str) -> str | None:
+        found = {e.charge: e.part for e in entries if (e.kind, e.dataset) == ("charge", self.name)}
+        if charge not in found:
+            raise DpmarkovError(f"{self.name!r} in {self.ledger.name} has no charge {charge}")
+        return found[charge]
+
+    def _check_of_this_part(self, entries: list[Entry], charge: str) -> None:
+        part = self._part_of(entries, charge)
+        if part != self.part:
+            raise DpmarkovError(
+                f"{_named(part)} of {self.name!r} was charged for what was spent on these counts "
+                f"before, and now {_named(self.part)} would be; give the same part each time"
+            )
 
     def _refusal(self, asked: Guarantee, before: list[Spending]) -> BudgetError:
         law = asked.noise
@@ -205,6 +226,7 @@ class Dataset:
             delta=asked.delta,
             mass=law.mass if isinstance(law, Dirichlet) else None,
             part=self.part,
+            after_share=asked.after_share,
             **asked.bounds,
         )
         may = f"may have epsilon = {left:g} at most" if left else "has nothing left"
@@ -219,5 +241,5 @@ class Dataset:
         )
 
 
-def _charged(entries: list[Entry], dataset: str) -> set[str | None]:
-    return {e.charge for e in entries if e.kind == "charge" and e.dataset == dataset}
+def _named(part: str | None) -> str:
+    return "the whole" if part is None else f"the part {part!r}"

@@ -55,6 +55,8 @@ class Entry:
         The conditions of a charge's promise, as JSON.
     part : str, optional
         Which of several disjoint parts of the data was charged.
+    follows : str, optional
+        Name of an earlier charge, of a step that may have decided on this one's noise.
     artefact : str, optional
         Name of the file that a confirmation is about.
     previous, hash : str
@@ -78,6 +80,7 @@ class Entry:
     max_per_cell: int | None = None
     conditions: str | None = None
     part: str | None = None
+    follows: str | None = None
     artefact: str | None = None
     previous: str = _BEFORE_THE_FIRST
     hash: str = ""
