@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import pickle
 import re
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import dpmarkov as dpm
@@ -77,6 +79,41 @@ def test_numbers_come_back_to_the_last_bit(ledger, number):
     assert dataset.charges()[0].guarantee == promise
     assert ledger.dataset("x").budget == Budget(**budget)
     ledger.verify()
+
+
+@pytest.mark.parametrize(
+    "charge",
+    [
+        lambda trips: trips.charge(Guarantee("transition", 1, 0, Geometric(1), conditions=())),
+        lambda trips: trips.charge(Guarantee("transition", 1.0, -0.0, Geometric(1.0), ())),
+        lambda trips: trips.charge(Guarantee("transition", np.float32(1), 0, Geometric(1.5), ())),
+        lambda trips: trips.charge_share("transition", 1, "merging"),
+    ],
+)
+def test_numbers_of_any_type_leave_the_chain_whole(trips, charge):
+    charge(trips)
+    assert trips.ledger.verify().startswith("2:")
+    assert 0.6 < trips.spent() <= 1
+
+
+def test_merging_for_a_whole_number_of_epsilon_leaves_the_chain_whole(trips, counts):
+    merged = dpm.merge_states(counts, RING, to=2, unit="transition", epsilon=1, ledger=trips)
+    dpm.release(merged, **TARGET | {"epsilon": 2}, ledger=trips)
+    assert trips.ledger.verify().startswith("3:")
+
+
+def test_what_no_database_keeps_is_written_so_that_it_does_or_refused(trips, counts, tmp_path):
+    out = dpm.release(counts, **TARGET, ledger=trips)
+    out.save(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.json"))
+    assert trips.charges()[0].artefacts == ("\\udcff.json",)
+    for part in (1, "", " 01", "a\0b", "\udcff"):
+        with pytest.raises(dpm.DpmarkovError, match="a part needs a name of printable"):
+            trips.ledger.dataset("trips", part=part)
+    odd = Guarantee("transition", 1.0, 0.0, Geometric(1.0), ())
+    for purpose in (3, "a\0b", "\udcff"):
+        with pytest.raises(dpm.DpmarkovError, match=r"purpose (must be text|has characters)"):
+            trips.charge(odd, purpose=purpose)
+    assert trips.ledger.verify().startswith("3:")
 
 
 def test_no_row_holds_a_value_of_the_data(ledger, tmp_path):
@@ -285,6 +322,15 @@ def test_what_remains_is_accepted_and_little_more_is_not(ledger, counts, mechani
     assert refused.value.remaining == left
     dpm.release(counts, epsilon=left, unit="transition", ledger=trips, **target)
     assert trips.spent() <= 2.2
+
+
+def test_the_budget_that_counts_is_that_of_the_ledger(trips, counts, new_url):
+    made_up = replace(trips, budget=Budget("transition", 1e6, 0.5))
+    elsewhere = replace(trips, ledger=dpm.Ledger.create(new_url()))  # as if it were made anew
+    for dataset in (made_up, elsewhere):
+        with pytest.raises(dpm.DpmarkovError, match=r"no data set 'trips' with this budget; find"):
+            dpm.release(counts, **TARGET, ledger=dataset)
+    assert trips.charges() == ()
 
 
 def test_decimals_add_up_as_people_write_them(ledger):

@@ -103,9 +103,10 @@ def test_noise_that_bounds_may_have_decided_on_counts_by_its_claim(riders, event
     own = [replace(promise, epsilon=claims[0].epsilon, spent_epsilon=0.0) for promise in drawn]
     assert dpm.privacy.compose(own).epsilon(1e-5) < 0.8
     assert 1.4 < riders.spent() <= 1.5
+    geometric = {"delta": 0, "unit": "user", "mechanism": "geometric", "ledger": riders}
     with pytest.raises(dpm.BudgetError) as refused:
-        dpm.release(counts, **target | {"epsilon": 1.8}, ledger=riders)
-    dpm.release(counts, **target | {"epsilon": 0.1 + refused.value.remaining}, ledger=riders)
+        dpm.release(counts, epsilon=1.8, **geometric)
+    dpm.release(counts, epsilon=0.1 + refused.value.remaining, **geometric)
     assert 2.8 < riders.spent() <= 3
 
 
@@ -123,13 +124,14 @@ def test_a_share_and_its_release_are_charged_to_the_same_part(ledger, riders, ev
     auto = {"max_cells": "auto", "max_per_cell": "auto", "bounds_epsilon": 2.9}
     north, south = (ledger.dataset("riders", part=part) for part in ("north", "south"))
     counts = counted(events, **auto, ledger=north)
+    target = {"epsilon": 5.8, "delta": 0, "unit": "user", "mechanism": "geometric"}
     for other in (south, riders):  # together they would be 5.8 of 3 for the people of the north
         with pytest.raises(dpm.DpmarkovError, match="the part 'north' of 'riders' was charged"):
-            dpm.release(counts, **TARGET | {"epsilon": 5.8}, ledger=other)
+            dpm.release(counts, **target, ledger=other)
         with pytest.raises(dpm.DpmarkovError, match="give the same part each time"):
             other.charge(pure(0.1), follows=counts.charge)
     with pytest.raises(dpm.BudgetError):
-        dpm.release(counts, **TARGET | {"epsilon": 5.8}, ledger=north)
+        dpm.release(counts, **target, ledger=north)
     assert len(riders.charges()) == 1
 
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, cast
 from dpmarkov.guarantee import Guarantee
 from dpmarkov.ledger.budget import Spending
 from dpmarkov.ledger.entries import Entry
-from dpmarkov.noise import noise_of
+from dpmarkov.noise import Noise, noise_of
 
 __all__ = ["Charge", "Purpose", "charges_of", "said_by", "spending_of"]
 
@@ -81,7 +81,7 @@ def said_by(guarantee: Guarantee) -> dict[str, Any]:
         "epsilon": guarantee.epsilon,
         "delta": guarantee.delta,
         "mechanism": guarantee.noise.mechanism,
-        "noise": json.dumps(asdict(guarantee.noise), sort_keys=True),
+        "noise": json.dumps(_numbers(guarantee.noise), sort_keys=True),
         **guarantee.bounds,
         "conditions": json.dumps(guarantee.conditions),
     }
@@ -144,6 +144,10 @@ def spending_of(entries: Iterable[Entry], dataset: str) -> list[Spending]:
         for entry in entries
         if entry.kind == "charge" and entry.dataset == dataset
     ]
+
+
+def _numbers(noise: Noise) -> dict[str, float]:
+    return {name: float(value) for name, value in asdict(noise).items()}
 
 
 _LAW = ("unit", "epsilon", "delta", "mechanism", "noise", "max_cells", "max_per_cell")

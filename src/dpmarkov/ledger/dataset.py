@@ -136,6 +136,7 @@ class Dataset:
         asked = replace(guarantee, after_share=follows is not None)
         new = Spending(replace(asked, conditions=()), self.part)
         with self.ledger.writing() as page:
+            self._check_budget(page.entries)
             if follows is not None:
                 self._check_of_this_part(page.entries, follows)
             before = self._spending(page.entries)
@@ -185,7 +186,8 @@ class Dataset:
         """
         with self.ledger.writing() as page:
             self._part_of(page.entries, charge)
-            page.add("confirmation", self.name, charge=charge, artefact=artefact)
+            written = str(artefact).encode("utf-8", "backslashreplace").decode()
+            page.add("confirmation", self.name, charge=charge, artefact=written)
 
     def check_unit(self, unit: Unit) -> None:
         """Refuse a release at another unit than the budget's."""
@@ -202,6 +204,18 @@ class Dataset:
 
     def _spending(self, entries: list[Entry]) -> list[Spending]:
         return spending_of(entries, self.name)
+
+    def _check_budget(self, entries: list[Entry]) -> None:
+        """Refuse a budget that is not that of the ledger: of a ledger made anew, or made up."""
+        told = next((e for e in entries if (e.kind, e.dataset) == ("dataset", self.name)), None)
+        mine = self.budget
+        if told is None or (told.unit, told.epsilon, told.delta) != (
+            mine.unit, mine.epsilon, mine.delta
+        ):  # fmt: skip
+            raise DpmarkovError(
+                f"{self.ledger.name} holds no data set {self.name!r} with this budget; find it "
+                f"anew with ledger.dataset({self.name!r})"
+            )
 
     def _part_of(self, entries: list[Entry], charge: str) -> str | None:
         found = {e.charge: e.part for e in entries if (e.kind, e.dataset) == ("charge", self.name)}
