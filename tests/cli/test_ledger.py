@@ -83,6 +83,14 @@ def test_json_is_all_that_is_printed(here, budget, tmp_path):
     assert json.loads((tmp_path / "rows.json").read_text())["head"] == said[5]["head"]
 
 
+def test_what_fits_at_no_epsilon_is_told(here, events):
+    assert here("ledger", "init", "ledger.db").code == 0
+    pure = ("--unit", "transition", "--epsilon", 1, "--delta", 0)
+    assert here("ledger", "add", "ledger.db", "trips", *pure).code == 0
+    done = here("ledger", "remaining", "ledger.db", "trips", *GEOMETRIC, "--delta", 1e-6)
+    assert "does not fit, at any epsilon. Of the budget, epsilon = 0 of 1 is spent" in done.out
+
+
 def test_merging_takes_its_share_from_the_ledger(here, budget, tmp_path):
     ring = "a,b\nnorth,east\neast,south\nsouth,west\nwest,north\n"
     (tmp_path / "ring.csv").write_text(ring)
@@ -110,7 +118,7 @@ CASES = {
     "no budget": (("add", "ledger.db", "x", "--unit", "transition"), "--epsilon"),
     "a budget that is none": (("add", "ledger.db", "x", *BUDGET[:3], 0, *BUDGET[4:]), "above 0"),
     "delta 0 with gamma noise": (
-        ("remaining", "ledger.db", "trips", "--delta", 0), "delta must be above 0"),
+        ("remaining", "ledger.db", "trips", "--delta", 0), "--mechanism geometric"),
     "a head that is none": (("verify", "ledger.db", "--head", "abc"), "a head is"),
     "an export that exists": (("export", "ledger.db", "-o", "there.csv"), "--force"),
     "an export of another kind": (("export", "ledger.db", "-o", "rows.txt"), ".csv or .json"),

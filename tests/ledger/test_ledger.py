@@ -340,6 +340,8 @@ def test_decimals_add_up_as_people_write_them(ledger):
         dataset.charge(pure(0.1))
     assert dataset.spent() == 1
     assert dataset.remaining(mechanism="geometric") == 0
+    with pytest.raises(dpm.DpmarkovError, match="gaussian noise has no epsilon at delta = 0"):
+        dataset.remaining(mechanism="gaussian")
     with pytest.raises(dpm.BudgetError, match="has nothing left"):
         dataset.charge(pure(1e-9))
 

@@ -57,6 +57,11 @@ def remaining(
     float
         To four digits. A release at this very epsilon fits, because the same check was made for it.
     """
+    if delta == 0 and mechanism in ("dirichlet", "gaussian"):
+        raise DpmarkovError(
+            f"{mechanism} noise has no epsilon at delta = 0, as geometric noise alone has; ask "
+            "for mechanism='geometric', or for a delta above 0 out of a budget that has one"
+        )
 
     def allowed(epsilon: float) -> bool:
         try:
