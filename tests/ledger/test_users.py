@@ -107,6 +107,7 @@ def test_noise_that_bounds_may_have_decided_on_counts_by_its_claim(riders, event
     with pytest.raises(dpm.BudgetError) as refused:
         dpm.release(counts, epsilon=1.8, **geometric)
     dpm.release(counts, epsilon=0.1 + refused.value.remaining, **geometric)
+    assert "spent before, on bounds or on merging states, stays charged" in str(refused.value)
     assert 2.8 < riders.spent() <= 3
 
 

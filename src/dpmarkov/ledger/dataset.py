@@ -30,6 +30,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Dataset"]
 
+_NOTHING = "Nothing was charged for it and no noise was drawn."
+_BEYOND_A_SHARE = (
+    "No noise was drawn for it. What was spent before, on bounds or on merging states, stays "
+    "charged; these counts can still be released for what is left."
+)
+
 
 @dataclass(frozen=True)
 class Dataset:
@@ -247,9 +253,9 @@ class Dataset:
         return BudgetError(
             f"epsilon={asked.epsilon:g}, delta={asked.delta:g} is more than {self.name!r} has left "
             f"of its budget epsilon = {self.budget.epsilon:g}, delta = {self.budget.delta:g}: one "
-            f"more release with {law.mechanism} noise at delta = {asked.delta:g} {may}. Nothing "
-            "was charged for it and no noise was drawn. Ask for less, or speak with whoever keeps "
-            "the ledger",
+            f"more release with {law.mechanism} noise at delta = {asked.delta:g} {may}. "
+            f"{_BEYOND_A_SHARE if asked.after_share else _NOTHING} Ask for less, or speak with "
+            "whoever keeps the ledger",
             asked=asked.epsilon,
             remaining=left,
         )
