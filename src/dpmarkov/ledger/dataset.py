@@ -33,7 +33,7 @@ __all__ = ["Dataset"]
 _NOTHING = "Nothing was charged for it and no noise was drawn."
 _BEYOND_A_SHARE = (
     "No noise was drawn for it. What was spent before, on bounds or on merging states, stays "
-    "charged; these counts can still be released for what is left."
+    "charged, and counting anew spends it anew."
 )
 
 
