@@ -103,6 +103,16 @@ def test_merging_takes_its_share_from_the_ledger(here, budget, tmp_path):
     assert "for merging" in here("ledger", "show", "ledger.db", "--dataset", "trips").out
 
 
+def test_merging_takes_nothing_from_a_budget_that_the_release_does_not_fit(here, budget, tmp_path):
+    (tmp_path / "ring.csv").write_text("a,b\nnorth,east\neast,south\nsouth,west\n")
+    merge = ("--merge", "ring.csv", "--merge-to", 3, "--merge-epsilon", 0.5)
+    target = ("--unit", "transition", "--delta", 1e-6, "--epsilon", 9)
+    done = here("release", *TRIPS, *target, *CHARGED, *merge, "-o", "out.json")
+    assert done.code == 2
+    assert "Nothing was charged, nor was the 0.5 that would go before it" in done.message
+    assert not dpm.Ledger(tmp_path / "ledger.db").dataset("trips").charges()
+
+
 def test_every_command_has_help_with_an_example(here):
     for command in ("init", "add", "show", "remaining", "verify", "export"):
         done = here("ledger", command, "--help")

@@ -111,6 +111,24 @@ def test_noise_that_bounds_may_have_decided_on_counts_by_its_claim(riders, event
     assert 2.8 < riders.spent() <= 3
 
 
+@pytest.mark.parametrize("mechanism", ["dirichlet", "geometric", "gaussian"])
+def test_whether_there_is_room_is_told_before_a_share_is_charged(riders, events, mechanism):
+    auto = {"max_cells": "auto", "max_per_cell": "auto", "bounds_epsilon": 0.25}
+    riders.charge(pure(1))
+    asked = {"delta": 1e-6, "mechanism": mechanism}
+    with pytest.raises(dpm.BudgetError, match=r"Nothing was charged, nor was the 0\.25") as refused:
+        riders.check_room(epsilon=3.5, shares=[0.25], **asked)
+    with pytest.raises(dpm.DpmarkovError, match="leaves nothing of epsilon"):
+        riders.check_room(epsilon=0.5, shares=[0.25, 0.25], **asked)
+    assert len(riders.charges()) == 1
+    epsilon = 0.25 + refused.value.remaining * (1 - 1e-9)
+    riders.check_room(epsilon=epsilon, shares=[0.25], **asked)
+    counts = counted(events, **auto, ledger=riders)
+    with pytest.raises(dpm.BudgetError):
+        dpm.release(counts, epsilon=epsilon + 0.01, unit="user", ledger=riders, **asked)
+    dpm.release(counts, epsilon=epsilon, unit="user", ledger=riders, **asked)
+
+
 def test_normal_noise_is_the_same_whatever_bounds_were_chosen(riders, events):
     auto = {"max_cells": "auto", "max_per_cell": "auto", "bounds_epsilon": 0.1}
     counts = counted(events, **auto, ledger=riders)

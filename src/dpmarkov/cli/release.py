@@ -58,6 +58,10 @@ def release(
 
     check_target(output, force, SUFFIXES)
     ledger = charged(charging, target)
+    shares = _shares(users, merging, target)
+    if ledger is not None and shares:
+        ledger.check_room(epsilon=target.epsilon, delta=target.delta, mechanism=noise.mechanism,
+                          shares=shares)  # fmt: skip
     counts = merged(counted(data, events, declared, users, target, ledger), merging, target, ledger)
     made = dpm.release(counts, ledger=ledger, **target.keywords, **noise.keywords)
     made.save(output, overwrite=force)
@@ -69,3 +73,11 @@ def release(
     typer.echo(in_words(made))
     if advice:
         typer.echo(f"Advice: {in_options(advice)}.")
+
+
+def _shares(users: Users, merging: Merging, target: Target) -> list[float]:
+    """Give what is spent of epsilon before the release: a tenth where no share is named."""
+    asked = [users.bounds_epsilon] if "auto" in (users.max_cells, users.max_per_cell) else []
+    if merging.merge is not None and target.unit != "destination":
+        asked.append(merging.merge_epsilon)
+    return [target.epsilon / 10 if share is None else share for share in asked]

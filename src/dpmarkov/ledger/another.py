@@ -14,7 +14,7 @@ from dpmarkov.mechanisms.prior import ample_prior
 from dpmarkov.noise import Dirichlet, Gaussian, Geometric, Mechanism, Noise
 from dpmarkov.privacy.units import Unit, UserBounds
 
-__all__ = ["remaining"]
+__all__ = ["calibrated", "remaining"]
 
 _LAWS: dict[str, type[Geometric | Gaussian]] = {"geometric": Geometric, "gaussian": Gaussian}
 
@@ -65,7 +65,7 @@ def remaining(
 
     def allowed(epsilon: float) -> bool:
         try:
-            noise = _calibrated(mechanism, budget.unit, epsilon, delta, mass, bounds)
+            noise = calibrated(mechanism, budget.unit, epsilon, delta, mass, bounds)
         except InfeasibleError:
             return False
         more = Guarantee(
@@ -76,7 +76,7 @@ def remaining(
     return largest(allowed, budget.epsilon)
 
 
-def _calibrated(
+def calibrated(
     mechanism: Mechanism,
     unit: Unit,
     epsilon: float,
@@ -84,6 +84,7 @@ def _calibrated(
     mass: float | None,
     bounds: UserBounds,
 ) -> Noise:
+    """Give the noise that a release would draw, from public numbers."""
     if mechanism != "dirichlet":
         if mechanism not in _LAWS:
             known = ", ".join(map(repr, ("dirichlet", *_LAWS)))

@@ -11,12 +11,13 @@ counts with no more than what is proven of it whatever was found: its claim.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dpmarkov.errors import BudgetError, DpmarkovError
-from dpmarkov.guarantee import Guarantee
-from dpmarkov.ledger.another import remaining
+from dpmarkov.guarantee import Guarantee, check_share
+from dpmarkov.ledger.another import calibrated, remaining
 from dpmarkov.ledger.budget import Budget, Spending, fits, spent
 from dpmarkov.ledger.charges import Charge, Purpose, charges_of, said_by, spending_of
 from dpmarkov.ledger.entries import Entry
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Dataset"]
 
 _NOTHING = "Nothing was charged for it and no noise was drawn."
-_BEYOND_A_SHARE = (
+_STAYS = (
     "No noise was drawn for it. What was spent before, on bounds or on merging states, stays "
     "charged, and counting anew spends it anew."
 )
@@ -152,7 +153,7 @@ class Dataset:
                 said = {"purpose": purpose, "part": self.part, "follows": follows}
                 page.add("charge", self.name, charge=id_, **said, **said_by(asked))
         if not accepted:
-            raise self._refusal(asked, before)
+            raise self._refusal(asked, before, _STAYS if asked.after_share else _NOTHING)
         return id_
 
     def charge_share(self, unit: Unit, epsilon: float, purpose: Purpose) -> str:
@@ -176,9 +177,40 @@ class Dataset:
         str
             The charge's id.
         """
-        one = bounds_for(unit, 1, 1)
-        noise = Geometric.calibrated(unit, epsilon=epsilon, delta=0.0, **one)
-        return self.charge(Guarantee(unit, epsilon, 0.0, noise, (), **one), purpose=purpose)
+        return self.charge(_share(unit, epsilon), purpose=purpose)
+
+    def check_room(
+        self, *, epsilon: float, delta: float, mechanism: Mechanism, shares: Sequence[float]
+    ) -> None:
+        """Refuse a release that would not fit, before the shares that it begins with are charged.
+
+        What the shares will find need not be known for that: what follows them counts by its claim,
+        or has the same profile whatever they find.
+
+        Parameters
+        ----------
+        epsilon, delta : float
+            The promise of the release, shares and all.
+        mechanism : {"dirichlet", "geometric", "gaussian"}
+            Its noise.
+        shares : sequence of float
+            What bounds or merging will take of epsilon.
+
+        Raises
+        ------
+        BudgetError
+            If the budget has less left.
+        """
+        unit, one = self.budget.unit, bounds_for(self.budget.unit, 1, 1)
+        check_share(unit, epsilon, sum(shares))
+        left = epsilon - sum(shares)
+        noise = calibrated(mechanism, unit, left, delta, None, one)
+        last = Guarantee(unit, left, delta, noise, (), after_share=True, **one)
+        first = [Spending(_share(unit, share), self.part) for share in shares]
+        before = [*self._spending(self.ledger.entries()), *first]
+        if not fits([*before, Spending(last, self.part)], self.budget):
+            spent = f"the {sum(shares):g} that would go before it, on bounds or on merging states"
+            raise self._refusal(last, before, f"Nothing was charged, nor was {spent}.")
 
     def confirm(self, charge: str, artefact: str) -> None:
         """Enter that the file of a charge is safely on disk.
@@ -237,7 +269,7 @@ class Dataset:
                 f"before, and now {_named(self.part)} would be; give the same part each time"
             )
 
-    def _refusal(self, asked: Guarantee, before: list[Spending]) -> BudgetError:
+    def _refusal(self, asked: Guarantee, before: list[Spending], spent: str) -> BudgetError:
         law = asked.noise
         left = remaining(
             before,
@@ -254,11 +286,16 @@ class Dataset:
             f"epsilon={asked.epsilon:g}, delta={asked.delta:g} is more than {self.name!r} has left "
             f"of its budget epsilon = {self.budget.epsilon:g}, delta = {self.budget.delta:g}: one "
             f"more release with {law.mechanism} noise at delta = {asked.delta:g} {may}. "
-            f"{_BEYOND_A_SHARE if asked.after_share else _NOTHING} Ask for less, or speak with "
-            "whoever keeps the ledger",
+            f"{spent} Ask for less, or speak with whoever keeps the ledger",
             asked=asked.epsilon,
             remaining=left,
         )
+
+
+def _share(unit: Unit, epsilon: float) -> Guarantee:
+    one = bounds_for(unit, 1, 1)
+    noise = Geometric.calibrated(unit, epsilon=epsilon, delta=0.0, **one)
+    return Guarantee(unit, epsilon, 0.0, noise, (), **one)
 
 
 def _named(part: str | None) -> str:
