@@ -6,7 +6,8 @@ For each pair of bounds the Dirichlet mechanism is calibrated to (1, 1e-6) at th
 a prior of 1000 times the minimum mass. The same noise is then accounted for in three ways: exactly;
 by group privacy from the exact profile of one transition, (g eps, delta (e^(g eps) - 1) /
 (e^eps - 1)) for a group of g = L0 Linf, at the best eps; and by dp-accounting's pessimistic
-distributions. Times are of one call each, in this run; the machine's ratio is what counts.
+distributions. Times are of one call each, in this run, and of calibration when the minimum mass is
+known; the machine's ratio is what counts.
 """
 
 from __future__ import annotations

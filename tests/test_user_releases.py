@@ -80,7 +80,7 @@ def test_the_dirichlet_noise_on_disk_is_calibrated_to_the_user(events):
     noise = out.guarantee.noise
     assert isinstance(noise, Dirichlet)
     best = dpm.privacy.calibrate(**TARGET, mass=noise.mass, **BOUNDS)
-    assert best * (1 - 2**-15) <= noise.rate <= best
+    assert best * (1 - 2**-14) <= noise.rate <= best
     # The noise really drawn: (G - r (c + m)) / sqrt(r (c + m)) has mean 0 and variance 1.
     z = (out.private_counts - counts.cells) / np.sqrt((counts.cells + out.prior) / noise.rate)
     assert stats.chi2(16).sf((z**2).sum()) > 1e-7
@@ -94,7 +94,7 @@ def test_the_dirichlet_noise_on_disk_is_calibrated_to_the_user(events):
         (lambda g: g.update(max_cells=7), "more than the 1e-06 that is claimed"),
         (lambda g: g.update(max_per_cell=3), "more than the 1e-06 that is claimed"),
         (lambda g: g.pop("max_cells"), "needs max_cells="),
-        (lambda g: g.update(max_per_cell=2.0), "max_per_cell=2.0 must be a whole number"),
+        (lambda g: g.update(max_per_cell=2.0), "max_per_cell is not of the type"),
         (lambda g: g.update(unit="transition"), "goes with the unit 'user'"),
     ],
 )

@@ -77,6 +77,8 @@ class Guarantee:
         totals, or on choosing the bounds of users.
     max_cells, max_per_cell : int, optional
         For the unit `user`: what each user was cut down to before counting.
+    after_share : bool
+        Whether such a share was spent before and is counted elsewhere: a ledger charges it alone.
 
     Raises
     ------
@@ -99,6 +101,7 @@ class Guarantee:
     spent_epsilon: float = 0.0
     max_cells: int | None = None
     max_per_cell: int | None = None
+    after_share: bool = False
 
     def __post_init__(self) -> None:
         sensitivity(self.unit, max_cells=self.max_cells, max_per_cell=self.max_per_cell)
@@ -127,7 +130,7 @@ class Guarantee:
         fixed = isinstance(self.noise, Gaussian) or (
             isinstance(self.noise, Geometric) and self.unit != "user"
         )
-        return bool(self.spent_epsilon) and not fixed
+        return bool(self.spent_epsilon or self.after_share) and not fixed
 
     @overload
     def profile(self, epsilon: float) -> float: ...

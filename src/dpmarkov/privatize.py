@@ -286,13 +286,13 @@ def _check_ledger(counts: TransitionCounts, unit: Unit, ledger: Dataset | None) 
         )
 
 
-def _charged(target: _Target, guarantee: Guarantee) -> dict[str, Any]:
+def _charged(counts: TransitionCounts, target: _Target, guarantee: Guarantee) -> dict[str, Any]:
     """Charge the ledger, if there is one: not before all is settled, and before any noise."""
     if target.ledger is None:
         return {}
     # What was spent before was charged when it was.
     own = replace(guarantee, epsilon=target.left, spent_epsilon=0.0)
-    charge = target.ledger.charge(own)
+    charge = target.ledger.charge(own, follows=counts.charge)
     return {"charge": charge, "on_saved": partial(target.ledger.confirm, charge)}
 
 
@@ -321,7 +321,7 @@ def _dirichlet(
     noise = Dirichlet(rate, mass)
     guarantee = _promise(counts, target, noise, asserted)
     dirichlet.check_shapes(counts.cells, rate=rate, prior=m)
-    charged = _charged(target, guarantee)
+    charged = _charged(counts, target, guarantee)
     log_g = dirichlet.draw(counts.cells, rate=rate, prior=m)
     row_totals = _public_totals(counts, unit)
     return from_gammas(log_g, counts.space, guarantee, rate, m, debias, row_totals, charged)
@@ -376,7 +376,7 @@ def _asserted_floor(
 def _added(counts: TransitionCounts, target: _Target, law: type[Geometric | Gaussian]) -> Release:
     noise = law.calibrated(**target.goal)
     guarantee = _promise(counts, target, noise)
-    charged = _charged(target, guarantee)
+    charged = _charged(counts, target, guarantee)
     noisy = counts.cells + noise.draw(counts.space.n_cells)
     row_totals = _public_totals(counts, target.unit)
     return from_noisy_counts(noisy, counts.space, guarantee, noise.variance, row_totals, charged)

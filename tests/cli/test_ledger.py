@@ -83,6 +83,14 @@ def test_json_is_all_that_is_printed(here, budget, tmp_path):
     assert json.loads((tmp_path / "rows.json").read_text())["head"] == said[5]["head"]
 
 
+def test_what_fits_at_no_epsilon_is_told(here, events):
+    assert here("ledger", "init", "ledger.db").code == 0
+    pure = ("--unit", "transition", "--epsilon", 1, "--delta", 0)
+    assert here("ledger", "add", "ledger.db", "trips", *pure).code == 0
+    done = here("ledger", "remaining", "ledger.db", "trips", *GEOMETRIC, "--delta", 1e-6)
+    assert "does not fit, at any epsilon. Of the budget, epsilon = 0 of 1 is spent" in done.out
+
+
 def test_merging_takes_its_share_from_the_ledger(here, budget, tmp_path):
     ring = "a,b\nnorth,east\neast,south\nsouth,west\nwest,north\n"
     (tmp_path / "ring.csv").write_text(ring)
@@ -93,6 +101,16 @@ def test_merging_takes_its_share_from_the_ledger(here, budget, tmp_path):
     assert [charge.purpose for charge in trips.charges()] == ["merging", "release"]
     assert trips.charges()[0].guarantee.epsilon == 0.1
     assert "for merging" in here("ledger", "show", "ledger.db", "--dataset", "trips").out
+
+
+def test_merging_takes_nothing_from_a_budget_that_the_release_does_not_fit(here, budget, tmp_path):
+    (tmp_path / "ring.csv").write_text("a,b\nnorth,east\neast,south\nsouth,west\n")
+    merge = ("--merge", "ring.csv", "--merge-to", 3, "--merge-epsilon", 0.5)
+    target = ("--unit", "transition", "--delta", 1e-6, "--epsilon", 9)
+    done = here("release", *TRIPS, *target, *CHARGED, *merge, "-o", "out.json")
+    assert done.code == 2
+    assert "Nothing was charged, nor was the 0.5 that would go before it" in done.message
+    assert not dpm.Ledger(tmp_path / "ledger.db").dataset("trips").charges()
 
 
 def test_every_command_has_help_with_an_example(here):
@@ -110,7 +128,7 @@ CASES = {
     "no budget": (("add", "ledger.db", "x", "--unit", "transition"), "--epsilon"),
     "a budget that is none": (("add", "ledger.db", "x", *BUDGET[:3], 0, *BUDGET[4:]), "above 0"),
     "delta 0 with gamma noise": (
-        ("remaining", "ledger.db", "trips", "--delta", 0), "delta must be above 0"),
+        ("remaining", "ledger.db", "trips", "--delta", 0), "--mechanism geometric"),
     "a head that is none": (("verify", "ledger.db", "--head", "abc"), "a head is"),
     "an export that exists": (("export", "ledger.db", "-o", "there.csv"), "--force"),
     "an export of another kind": (("export", "ledger.db", "-o", "rows.txt"), ".csv or .json"),

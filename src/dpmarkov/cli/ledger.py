@@ -134,10 +134,11 @@ def remaining(
         asked = {"mechanism": mechanism, "delta": at, "part": part}
         print_json({"remaining": left, **asked, "dataset": _summary(one)})
         return
+    may = f"may have epsilon = {left:g} at most" if left else "does not fit, at any epsilon"
     spent = f"{one.spent():.4g} of {one.budget.epsilon:g} is spent at delta = {one.budget.delta:g}"
     typer.echo(
-        f"One more release of {name!r} with {mechanism} noise at delta = {at:g} may have epsilon "
-        f"= {left:g} at most. Of the budget, epsilon = {spent}."
+        f"One more release of {name!r} with {mechanism} noise at delta = {at:g} {may}. Of the "
+        f"budget, epsilon = {spent}."
     )
 
 
@@ -214,6 +215,7 @@ def _charge(charge: Charge) -> dict[str, Any]:
         **promise.bounds,
         "conditions": list(promise.conditions),
         "part": charge.part,
+        "follows": charge.follows,
         "made_at": charge.made_at,
         "made_by": charge.made_by,
         "made_with": charge.made_with,

@@ -68,6 +68,10 @@ def release(
     check_target(output, force, SUFFIXES)
     _check_report(report, drawing, force)
     ledger = charged(charging, target)
+    shares = _shares(users, merging, target)
+    if ledger is not None and shares:
+        ledger.check_room(epsilon=target.epsilon, delta=target.delta, mechanism=noise.mechanism,
+                          shares=shares)  # fmt: skip
     counts = merged(counted(data, events, declared, users, target, ledger), merging, target, ledger)
     made = dpm.release(counts, ledger=ledger, **target.keywords, **noise.keywords)
     made.save(output, overwrite=force)
@@ -98,3 +102,11 @@ def _check_report(report: Path | None, drawing: Drawing, force: bool) -> None:
     altair()
     if drawing.map is not None and not drawing.map.is_file():
         raise DpmarkovError(f"there is no file {drawing.map}")
+
+
+def _shares(users: Users, merging: Merging, target: Target) -> list[float]:
+    """Give what is spent of epsilon before the release: a tenth where no share is named."""
+    asked = [users.bounds_epsilon] if "auto" in (users.max_cells, users.max_per_cell) else []
+    if merging.merge is not None and target.unit != "destination":
+        asked.append(merging.merge_epsilon)
+    return [target.epsilon / 10 if share is None else share for share in asked]

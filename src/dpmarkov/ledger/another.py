@@ -14,7 +14,7 @@ from dpmarkov.mechanisms.prior import ample_prior
 from dpmarkov.noise import Dirichlet, Gaussian, Geometric, Mechanism, Noise
 from dpmarkov.privacy.units import Unit, UserBounds
 
-__all__ = ["remaining"]
+__all__ = ["calibrated", "remaining"]
 
 _LAWS: dict[str, type[Geometric | Gaussian]] = {"geometric": Geometric, "gaussian": Gaussian}
 
@@ -27,6 +27,7 @@ def remaining(
     delta: float,
     mass: float | None = None,
     part: str | None = None,
+    after_share: bool = False,
     **bounds: Unpack[UserBounds],
 ) -> float:
     """Find the largest epsilon at which one more release fits.
@@ -46,6 +47,8 @@ def remaining(
         epsilon is too small for it.
     part : str, optional
         The part of the data that it touches.
+    after_share : bool
+        Whether a step that was charged before may decide on its noise.
     max_cells, max_per_cell : int
         Under `user`: how users are bounded.
 
@@ -54,19 +57,26 @@ def remaining(
     float
         To four digits. A release at this very epsilon fits, because the same check was made for it.
     """
+    if delta == 0 and mechanism in ("dirichlet", "gaussian"):
+        raise DpmarkovError(
+            f"{mechanism} noise has no epsilon at delta = 0, as geometric noise alone has; ask "
+            "for mechanism='geometric', or for a delta above 0 out of a budget that has one"
+        )
 
     def allowed(epsilon: float) -> bool:
         try:
-            noise = _calibrated(mechanism, budget.unit, epsilon, delta, mass, bounds)
+            noise = calibrated(mechanism, budget.unit, epsilon, delta, mass, bounds)
         except InfeasibleError:
             return False
-        more = Guarantee(budget.unit, epsilon, delta, noise, conditions=(), **bounds)
+        more = Guarantee(
+            budget.unit, epsilon, delta, noise, conditions=(), after_share=after_share, **bounds
+        )
         return fits([*charges, Spending(more, part)], budget)
 
     return largest(allowed, budget.epsilon)
 
 
-def _calibrated(
+def calibrated(
     mechanism: Mechanism,
     unit: Unit,
     epsilon: float,
@@ -74,6 +84,7 @@ def _calibrated(
     mass: float | None,
     bounds: UserBounds,
 ) -> Noise:
+    """Give the noise that a release would draw, from public numbers."""
     if mechanism != "dirichlet":
         if mechanism not in _LAWS:
             known = ", ".join(map(repr, ("dirichlet", *_LAWS)))

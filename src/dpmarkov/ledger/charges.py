@@ -15,7 +15,7 @@ from typing import Any, Literal, cast
 from dpmarkov.guarantee import Guarantee
 from dpmarkov.ledger.budget import Spending
 from dpmarkov.ledger.entries import Entry
-from dpmarkov.noise import noise_of
+from dpmarkov.noise import Noise, noise_of
 
 __all__ = ["Charge", "Purpose", "charges_of", "said_by", "spending_of"]
 
@@ -41,6 +41,8 @@ class Charge:
     artefacts : tuple of str
         Names of the files that were safely on disk. Without any the charge is unconfirmed, and
         counts all the same.
+    follows : str or None
+        The charge of an earlier step that may have decided on the noise.
     """
 
     id: str
@@ -51,6 +53,7 @@ class Charge:
     made_by: str
     made_with: str
     artefacts: tuple[str, ...]
+    follows: str | None = None
 
 
 def said_by(guarantee: Guarantee) -> dict[str, Any]:
@@ -78,7 +81,7 @@ def said_by(guarantee: Guarantee) -> dict[str, Any]:
         "epsilon": guarantee.epsilon,
         "delta": guarantee.delta,
         "mechanism": guarantee.noise.mechanism,
-        "noise": json.dumps(asdict(guarantee.noise), sort_keys=True),
+        "noise": json.dumps(_numbers(guarantee.noise), sort_keys=True),
         **guarantee.bounds,
         "conditions": json.dumps(guarantee.conditions),
     }
@@ -107,13 +110,14 @@ def charges_of(entries: Iterable[Entry], dataset: str) -> tuple[Charge, ...]:
     return tuple(
         Charge(
             id=str(entry.charge),
-            guarantee=_guarantee(*_law(entry), entry.conditions or "[]"),
+            guarantee=_guarantee(*_law(entry), entry.follows is not None, entry.conditions or "[]"),
             purpose=cast(Purpose, entry.purpose),
             part=entry.part,
             made_at=entry.made_at,
             made_by=entry.made_by,
             made_with=entry.made_with,
             artefacts=tuple(files.get(entry.charge, ())),
+            follows=entry.follows,
         )
         for entry in of_this
         if entry.kind == "charge"
@@ -136,10 +140,14 @@ def spending_of(entries: Iterable[Entry], dataset: str) -> list[Spending]:
         Conditions are left out: they change nothing in the sums.
     """
     return [
-        Spending(_guarantee(*_law(entry)), entry.part)
+        Spending(_guarantee(*_law(entry), entry.follows is not None), entry.part)
         for entry in entries
         if entry.kind == "charge" and entry.dataset == dataset
     ]
+
+
+def _numbers(noise: Noise) -> dict[str, float]:
+    return {name: float(value) for name, value in asdict(noise).items()}
 
 
 _LAW = ("unit", "epsilon", "delta", "mechanism", "noise", "max_cells", "max_per_cell")
@@ -158,9 +166,10 @@ def _guarantee(
     noise: str,
     max_cells: int | None,
     max_per_cell: int | None,
+    after_share: bool,
     conditions: str = "[]",
 ) -> Guarantee:
     """Make a guarantee again; it checks that the noise gives what is claimed."""
     law = noise_of(mechanism, json.loads(noise))
     stated = tuple(json.loads(conditions))
-    return Guarantee(unit, epsilon, delta, law, stated, 0.0, max_cells, max_per_cell)
+    return Guarantee(unit, epsilon, delta, law, stated, 0.0, max_cells, max_per_cell, after_share)

@@ -2,17 +2,22 @@
 
 A charge is checked and entered in one transaction, in which nobody else writes. What remains is
 found afterwards, for whoever was refused: that takes longer, and holds up no one.
+
+What goes before a release (choosing bounds, merging states) is charged by itself, and what it found
+may decide on the noise of the release. So the release names the charge that it *follows*, and
+counts with no more than what is proven of it whatever was found: its claim.
 """
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dpmarkov.errors import BudgetError, DpmarkovError
-from dpmarkov.guarantee import Guarantee
-from dpmarkov.ledger.another import remaining
+from dpmarkov.guarantee import Guarantee, check_share
+from dpmarkov.ledger.another import calibrated, remaining
 from dpmarkov.ledger.budget import Budget, Spending, fits, spent
 from dpmarkov.ledger.charges import Charge, Purpose, charges_of, said_by, spending_of
 from dpmarkov.ledger.entries import Entry
@@ -25,6 +30,12 @@ if TYPE_CHECKING:
     from dpmarkov.privacy.units import Unit
 
 __all__ = ["Dataset"]
+
+_NOTHING = "Nothing was charged for it and no noise was drawn."
+_STAYS = (
+    "No noise was drawn for it. What was spent before, on bounds or on merging states, stays "
+    "charged, and counting anew spends it anew."
+)
 
 
 @dataclass(frozen=True)
@@ -83,7 +94,8 @@ class Dataset:
         -------
         float
             To four digits, rounded down. A release of this mechanism at this epsilon and delta,
-            and of this part, is accepted if nothing else is charged in between.
+            and of this part, is accepted if nothing else is charged in between; not even a share
+            for bounds or for merging, which makes it one more charge.
         """
         sensitivity(self.budget.unit, max_cells=max_cells, max_per_cell=max_per_cell)
         return remaining(
@@ -96,7 +108,9 @@ class Dataset:
             **bounds_for(self.budget.unit, max_cells, max_per_cell),
         )
 
-    def charge(self, guarantee: Guarantee, *, purpose: Purpose = "release") -> str:
+    def charge(
+        self, guarantee: Guarantee, *, purpose: Purpose = "release", follows: str | None = None
+    ) -> str:
         """Charge a promise, before its noise is drawn.
 
         Parameters
@@ -105,6 +119,8 @@ class Dataset:
             What will be revealed; without what has been charged for before.
         purpose : {"release", "merging", "bounds"}
             What for.
+        follows : str, optional
+            The charge of an earlier step that may have decided on the noise.
 
         Returns
         -------
@@ -124,16 +140,20 @@ class Dataset:
                 f"spent_epsilon={guarantee.spent_epsilon:g} is charged when it is spent "
                 "(charge_share), and the noise that follows by itself"
             )
-        new = Spending(replace(guarantee, conditions=()), self.part)
+        asked = replace(guarantee, after_share=follows is not None)
+        new = Spending(replace(asked, conditions=()), self.part)
         with self.ledger.writing() as page:
+            self._check_budget(page.entries)
+            if follows is not None:
+                self._check_of_this_part(page.entries, follows)
             before = self._spending(page.entries)
             accepted = fits([*before, new], self.budget)
             id_ = secrets.token_hex(16)
             if accepted:
-                said = said_by(guarantee)
-                page.add("charge", self.name, charge=id_, purpose=purpose, part=self.part, **said)
+                said = {"purpose": purpose, "part": self.part, "follows": follows}
+                page.add("charge", self.name, charge=id_, **said, **said_by(asked))
         if not accepted:
-            raise self._refusal(guarantee, before)
+            raise self._refusal(asked, before, _STAYS if asked.after_share else _NOTHING)
         return id_
 
     def charge_share(self, unit: Unit, epsilon: float, purpose: Purpose) -> str:
@@ -157,9 +177,40 @@ class Dataset:
         str
             The charge's id.
         """
-        one = bounds_for(unit, 1, 1)
-        noise = Geometric.calibrated(unit, epsilon=epsilon, delta=0.0, **one)
-        return self.charge(Guarantee(unit, epsilon, 0.0, noise, (), **one), purpose=purpose)
+        return self.charge(_share(unit, epsilon), purpose=purpose)
+
+    def check_room(
+        self, *, epsilon: float, delta: float, mechanism: Mechanism, shares: Sequence[float]
+    ) -> None:
+        """Refuse a release that would not fit, before the shares that it begins with are charged.
+
+        What the shares will find need not be known for that: what follows them counts by its claim,
+        or has the same profile whatever they find.
+
+        Parameters
+        ----------
+        epsilon, delta : float
+            The promise of the release, shares and all.
+        mechanism : {"dirichlet", "geometric", "gaussian"}
+            Its noise.
+        shares : sequence of float
+            What bounds or merging will take of epsilon.
+
+        Raises
+        ------
+        BudgetError
+            If the budget has less left.
+        """
+        unit, one = self.budget.unit, bounds_for(self.budget.unit, 1, 1)
+        check_share(unit, epsilon, sum(shares))
+        left = epsilon - sum(shares)
+        noise = calibrated(mechanism, unit, left, delta, None, one)
+        last = Guarantee(unit, left, delta, noise, (), after_share=True, **one)
+        first = [Spending(_share(unit, share), self.part) for share in shares]
+        before = [*self._spending(self.ledger.entries()), *first]
+        if not fits([*before, Spending(last, self.part)], self.budget):
+            spent = f"the {sum(shares):g} that would go before it, on bounds or on merging states"
+            raise self._refusal(last, before, f"Nothing was charged, nor was {spent}.")
 
     def confirm(self, charge: str, artefact: str) -> None:
         """Enter that the file of a charge is safely on disk.
@@ -172,9 +223,9 @@ class Dataset:
             Name of the file.
         """
         with self.ledger.writing() as page:
-            if charge not in _charged(page.entries, self.name):
-                raise self._unknown(charge)
-            page.add("confirmation", self.name, charge=charge, artefact=artefact)
+            self._part_of(page.entries, charge)
+            written = str(artefact).encode("utf-8", "backslashreplace").decode()
+            page.add("confirmation", self.name, charge=charge, artefact=written)
 
     def check_unit(self, unit: Unit) -> None:
         """Refuse a release at another unit than the budget's."""
@@ -186,17 +237,39 @@ class Dataset:
             )
 
     def check_charged(self, charge: str) -> None:
-        """Refuse a charge that is none of this data set."""
-        if charge not in _charged(self.ledger.entries(), self.name):
-            raise self._unknown(charge)
+        """Refuse a charge that is none of this data set, or one of another part of it."""
+        self._check_of_this_part(self.ledger.entries(), charge)
 
     def _spending(self, entries: list[Entry]) -> list[Spending]:
         return spending_of(entries, self.name)
 
-    def _unknown(self, charge: str) -> DpmarkovError:
-        return DpmarkovError(f"{self.name!r} in {self.ledger.name} has no charge {charge}")
+    def _check_budget(self, entries: list[Entry]) -> None:
+        """Refuse a budget that is not that of the ledger: of a ledger made anew, or made up."""
+        told = next((e for e in entries if (e.kind, e.dataset) == ("dataset", self.name)), None)
+        mine = self.budget
+        if told is None or (told.unit, told.epsilon, told.delta) != (
+            mine.unit, mine.epsilon, mine.delta
+        ):  # fmt: skip
+            raise DpmarkovError(
+                f"{self.ledger.name} holds no data set {self.name!r} with this budget; find it "
+                f"anew with ledger.dataset({self.name!r})"
+            )
 
-    def _refusal(self, asked: Guarantee, before: list[Spending]) -> BudgetError:
+    def _part_of(self, entries: list[Entry], charge: str) -> str | None:
+        found = {e.charge: e.part for e in entries if (e.kind, e.dataset) == ("charge", self.name)}
+        if charge not in found:
+            raise DpmarkovError(f"{self.name!r} in {self.ledger.name} has no charge {charge}")
+        return found[charge]
+
+    def _check_of_this_part(self, entries: list[Entry], charge: str) -> None:
+        part = self._part_of(entries, charge)
+        if part != self.part:
+            raise DpmarkovError(
+                f"{_named(part)} of {self.name!r} was charged for what was spent on these counts "
+                f"before, and now {_named(self.part)} would be; give the same part each time"
+            )
+
+    def _refusal(self, asked: Guarantee, before: list[Spending], spent: str) -> BudgetError:
         law = asked.noise
         left = remaining(
             before,
@@ -205,19 +278,25 @@ class Dataset:
             delta=asked.delta,
             mass=law.mass if isinstance(law, Dirichlet) else None,
             part=self.part,
+            after_share=asked.after_share,
             **asked.bounds,
         )
         may = f"may have epsilon = {left:g} at most" if left else "has nothing left"
         return BudgetError(
             f"epsilon={asked.epsilon:g}, delta={asked.delta:g} is more than {self.name!r} has left "
             f"of its budget epsilon = {self.budget.epsilon:g}, delta = {self.budget.delta:g}: one "
-            f"more release with {law.mechanism} noise at delta = {asked.delta:g} {may}. Nothing "
-            "was charged for it and no noise was drawn. Ask for less, or speak with whoever keeps "
-            "the ledger",
+            f"more release with {law.mechanism} noise at delta = {asked.delta:g} {may}. "
+            f"{spent} Ask for less, or speak with whoever keeps the ledger",
             asked=asked.epsilon,
             remaining=left,
         )
 
 
-def _charged(entries: list[Entry], dataset: str) -> set[str | None]:
-    return {e.charge for e in entries if e.kind == "charge" and e.dataset == dataset}
+def _share(unit: Unit, epsilon: float) -> Guarantee:
+    one = bounds_for(unit, 1, 1)
+    noise = Geometric.calibrated(unit, epsilon=epsilon, delta=0.0, **one)
+    return Guarantee(unit, epsilon, 0.0, noise, (), **one)
+
+
+def _named(part: str | None) -> str:
+    return "the whole" if part is None else f"the part {part!r}"

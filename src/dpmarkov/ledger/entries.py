@@ -16,13 +16,16 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from dpmarkov.errors import DpmarkovError
 
 __all__ = ["Entry", "check_chain", "check_head", "head_of", "linked"]
 
 _BEFORE_THE_FIRST = "0" * 64
+_KINDS: dict[str, type] = {
+    "position": int, "epsilon": float, "delta": float, "max_cells": int, "max_per_cell": int
+}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +58,8 @@ class Entry:
         The conditions of a charge's promise, as JSON.
     part : str, optional
         Which of several disjoint parts of the data was charged.
+    follows : str, optional
+        Name of an earlier charge, of a step that may have decided on this one's noise.
     artefact : str, optional
         Name of the file that a confirmation is about.
     previous, hash : str
@@ -78,6 +83,7 @@ class Entry:
     max_per_cell: int | None = None
     conditions: str | None = None
     part: str | None = None
+    follows: str | None = None
     artefact: str | None = None
     previous: str = _BEFORE_THE_FIRST
     hash: str = ""
@@ -108,8 +114,22 @@ def linked(entry: Entry, before: Sequence[Entry]) -> Entry:
     Entry
     """
     previous = before[-1].hash if before else _BEFORE_THE_FIRST
-    placed = replace(entry, position=len(before) + 1, previous=previous)
+    kept = {name: _as_kept(name, value) for name, value in vars(entry).items()}
+    placed = Entry(**kept | {"position": len(before) + 1, "previous": previous})
     return replace(placed, hash=_digest(placed))
+
+
+def _as_kept(name: str, value: Any) -> Any:
+    """Give a value as a database gives it back: a hash tells 1 from 1.0, and 0.0 from -0.0."""
+    if value is None:
+        return None
+    if name in _KINDS:
+        return _KINDS[name](value) + 0
+    if not isinstance(value, str):
+        raise DpmarkovError(f"{name} must be text, not {value!r}")
+    if any(mark == "\0" or "\ud800" <= mark <= "\udfff" for mark in value):
+        raise DpmarkovError(f"{name} has characters that no database keeps: {value!r}")
+    return value
 
 
 def check_chain(entries: Iterable[Entry]) -> None:

@@ -116,8 +116,7 @@ class Ledger:
         Dataset
         """
         budget = Budget(unit, epsilon, delta)
-        if not name or not name.isprintable() or name != name.strip():
-            raise DpmarkovError(f"a data set needs a name of printable characters, not {name!r}")
+        _check_name("a data set", name)
         with self.writing() as page:
             if any(entry.kind == "dataset" and entry.dataset == name for entry in page.entries):
                 raise DpmarkovError(
@@ -151,6 +150,8 @@ class Ledger:
         -------
         Dataset
         """
+        if part is not None:
+            _check_name("a part", part)
         # Should someone have smuggled in a second of that name, the first budget stands.
         found = {dataset.name: dataset for dataset in reversed(self.datasets())}
         if name not in found:
@@ -244,6 +245,11 @@ class Page:
             **said,
         )
         add_entry(self.connection, linked(entry, self.entries))
+
+
+def _check_name(what: str, name: object) -> None:
+    if not (isinstance(name, str) and name and name.isprintable() and name == name.strip()):
+        raise DpmarkovError(f"{what} needs a name of printable characters, not {name!r}")
 
 
 def _budget(entry: Entry) -> Budget:

@@ -17,7 +17,7 @@ from dpmarkov.ledger.entries import Entry
 
 __all__ = ["VERSION", "add_entry", "bring_up_to_date", "check_version", "read_entries"]
 
-VERSION = 2
+VERSION = 3
 
 _metadata = sa.MetaData()
 _NUMBERS: dict[str, sa.types.TypeEngine[Any]] = {
@@ -48,7 +48,10 @@ _versions = sa.Table(
 )
 
 # What leads from each version to the next.
-_MIGRATIONS = {1: ("ALTER TABLE dpmarkov_ledger_entries ADD COLUMN part TEXT",)}
+_MIGRATIONS = {
+    1: ("ALTER TABLE dpmarkov_ledger_entries ADD COLUMN part TEXT",),
+    2: ("ALTER TABLE dpmarkov_ledger_entries ADD COLUMN follows TEXT",),
+}
 
 _REFUSAL = "a ledger is append-only: its rows are neither altered nor deleted"
 

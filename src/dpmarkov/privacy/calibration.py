@@ -11,7 +11,7 @@ the logarithm of a Gamma(rate * mu) variate, times the rate, becomes exponential
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Unpack, overload
 
 import numpy as np
@@ -193,6 +193,7 @@ def _transition_limit(eps: float, mu: float) -> float:
     return float(eps * mu + np.log1p(mu) + mu * np.log1p(1 / mu))
 
 
+@lru_cache(maxsize=256)
 def _minimum_mass_of_many_cells(cells: int, eps: float, target: float) -> float:
     """Give the mass for cells that are moved by one."""
 

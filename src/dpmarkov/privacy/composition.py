@@ -26,7 +26,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import nextafter, prod
+from math import expm1, fsum, log1p, nextafter, prod
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, overload
 
@@ -247,8 +247,8 @@ def _delta(group: Sequence[Guarantee], epsilon: float) -> float:
 
 def _lost(group: Sequence[Guarantee]) -> float:
     """Give the probability that some release of which only its claim is known gives all away."""
-    kept = sum(np.log1p(-guarantee.delta) for guarantee in group if guarantee.only_claimed)
-    return float(-np.expm1(kept))
+    kept = fsum(log1p(-guarantee.delta) for guarantee in group if guarantee.only_claimed)
+    return -expm1(kept)
 
 
 def _losses(group: Sequence[Guarantee], removed: bool) -> Losses:
