@@ -267,8 +267,18 @@ def test_a_plan_opens_the_data_only_when_told_to(here, events, tmp_path):
     done = here("plan", *TRIPS, *TARGET, "--with-public-row-totals")
     assert done.code == 2
     assert "private" in done.message
+    done = here("plan", "trips.csv", "--states", "trips.csv", "--state-column", "from", *target)
+    assert done.code == 2
+    assert "the data itself" in done.message
     events.write_bytes(b"\x00 cannot be read")
     assert here("plan", *TRIPS, *target).code == 0
+
+
+def test_a_list_of_states_may_be_longer_than_a_name_of_a_file(here):
+    states = ",".join(f"zone-{i}" for i in range(999))
+    done = here("plan", "--states", states, *TARGET, "--mechanism", "geometric")
+    assert done.code == 0, done.message[:200]
+    assert "999 states" in done.out
 
 
 def test_a_plan_takes_public_totals_and_a_public_chain(here, events, published, tmp_path):

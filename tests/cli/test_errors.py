@@ -64,6 +64,9 @@ CASES = {
     "a catch-all that is not named": ((*TRIPS, "--invalid", "other"), TARGET, "--other"),
     "the data as its own declaration": (
         (*edit(TRIPS, states="./trips.csv"), "--state-column", "from"), TARGET, "the data itself"),
+    "the data by a pattern, and as its own declaration": (
+        ("tr*.csv", *edit(TRIPS[1:], states="trips.csv"), "--state-column", "from"), TARGET,
+        "the data itself"),
     "categories of transitions": (
         (*TRIPS[:-2], "--categories", "a,b"), TARGET, "--categories and --category go together"),
     "states beyond counting": (edit(TRIPS, states="1..99999999999"), TARGET, "99999999999 states"),
