@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import resource
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -268,6 +270,50 @@ def test_a_mistake_of_ours_ends_with_1_and_shows_its_place_on_demand(here, event
     assert "Traceback" in done.err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (("show", "none.json"), "no file"),
+        (("plan", "--states", "a,b"), "--epsilon"),
+        (("show",), "FILE"),
+        (("relase",), "'release'"),
+        (("ledger", "show", "none.db"), "no ledger"),
+    ],
+)
+def test_whoever_asked_for_json_gets_errors_as_json(process, arguments, word):
+    done = process(*arguments, "--json")
+    assert done.code == 2
+    assert word in json.loads(done.out)["error"]
+    assert done.message.startswith("error: ")
+
+
+def test_a_full_standard_output_is_an_error_and_no_traceback(process, published):
+    with open("/dev/full", "w") as full:
+        for more in ((), ("--json",)):
+            arguments = [sys.executable, "-m", "dpmarkov", "show", str(published), *more]
+            done = subprocess.run(arguments, stdout=full, stderr=subprocess.PIPE, text=True)
+            assert done.returncode == 2
+            assert done.stderr.startswith("error: output: ")
+            assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("moment", ["typer", "numpy", "dpmarkov.files"])
+def test_an_interruption_ends_with_130_and_says_nothing(process, published, moment):
+    # As if Ctrl-C were pressed while this is imported: the command line, or the command's work.
+    code = (
+        "import sys; from importlib.abc import MetaPathFinder as Finder\n"
+        "class Pressed(Finder):\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name == '{moment}': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Pressed())\n"
+        f"sys.argv = ['dpmarkov', 'show', '{published}', *sys.argv[1:]]\n"
+        "from dpmarkov.cli import main; main()"
+    )
+    for more in ((), ("--json",)):
+        done = process("-c", code, *more, program=(sys.executable,))
+        assert (done.code, done.out, done.err) == (130, "", "")
+
+
 def test_debug_shows_the_traceback_of_an_expected_error_too(here, events):
     done = here("release", *edit(TRIPS, origin="form"), *TARGET, *OUT, "--debug")
     assert done.code == 2
@@ -295,7 +341,7 @@ def test_warnings_are_lines_on_standard_error(here, events, monkeypatch):
 
 def test_a_closed_pipe_is_no_error(process, published):
     done = process(
-        "-c", f"{__import__('sys').executable} -m dpmarkov show {published} | head -n 1",
+        "-c", f"{sys.executable} -m dpmarkov show {published} | head -n 1",
         program=("bash",), env={**os.environ},
     )  # fmt: skip
     assert done.code == 0

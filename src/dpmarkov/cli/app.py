@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from typing import Annotated, Any
 
 import typer
 
@@ -11,12 +12,16 @@ from dpmarkov.cli.command import register
 from dpmarkov.cli.compare import compare
 from dpmarkov.cli.demo import demo
 from dpmarkov.cli.ledger import ledger
+from dpmarkov.cli.output import tell
 from dpmarkov.cli.plan import plan
 from dpmarkov.cli.release import release
 from dpmarkov.cli.show import show
 from dpmarkov.cli.simulate import simulate
 
 __all__ = ["app", "main"]
+
+# What typer raises for every wrong option; it has no public name of its own.
+_UsageError: Any = typer.BadParameter.__base__
 
 app = typer.Typer(
     name="dpmarkov",
@@ -49,5 +54,11 @@ app.add_typer(ledger)
 
 
 def main() -> None:
-    """Run the command line."""
-    app(prog_name="dpmarkov")
+    """Run the command line; where JSON was asked for, a wrong option is told in JSON too."""
+    if "--json" not in sys.argv:
+        app(prog_name="dpmarkov")
+    try:
+        sys.exit(app(prog_name="dpmarkov", standalone_mode=False))
+    except _UsageError as error:
+        tell(error.format_message(), as_json=True)
+        sys.exit(2)

@@ -54,7 +54,7 @@ Part = Annotated[
 class General:
     """What every command takes."""
 
-    json: Annotated[bool, _option("--json", help="Print JSON and nothing else.")] = False
+    json: Annotated[bool, _option("--json", help="Print JSON only, errors too.")] = False
     debug: Annotated[bool, _option("--debug", help="Show the traceback of an error.")] = False
 
 

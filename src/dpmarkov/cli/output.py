@@ -1,7 +1,8 @@
 """What a user sees: results on standard output, messages on standard error.
 
 On a terminal tables are drawn with rich and long work shows its progress; into a file or a pipe
-goes plain text, and with ``--json`` nothing but JSON.
+goes plain text, and with ``--json`` nothing but one JSON object, which for an error is
+``{"error": message}``.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -28,6 +29,7 @@ __all__ = [
     "print_json",
     "print_tables",
     "stages",
+    "tell",
     "warn",
 ]
 
@@ -85,9 +87,17 @@ def warn(message: str) -> None:
     typer.secho(f"warning: {message}", fg="yellow", err=True)
 
 
-def fail(message: str, code: int) -> NoReturn:
-    """Print an error and end."""
+def tell(message: str, *, as_json: bool = False) -> None:
+    """Print an error; to machines that asked for JSON also on standard output, as JSON."""
+    if as_json:
+        with suppress(OSError):  # it may be standard output that cannot be written
+            print_json({"error": message})
     typer.secho(f"error: {message}", fg="red", err=True)
+
+
+def fail(message: str, code: int, *, as_json: bool = False) -> NoReturn:
+    """Print an error and end."""
+    tell(message, as_json=as_json)
     raise typer.Exit(code)
 
 
