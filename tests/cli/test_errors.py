@@ -60,7 +60,8 @@ CASES = {
     "an exception that is no state": (
         (*TRIPS, "--state-except", "up"), TARGET, "'up'"),
     "an empty file": (("empty.csv", *TRIPS[1:]), TARGET, "'empty.csv' is empty"),
-    "a file that is not what its suffix says": (("fake.parquet", *TRIPS[1:]), TARGET, "parquet"),
+    "a file that is not what its suffix says": (("fake.parquet", *TRIPS[1:]), TARGET,
+        "begins as text, not as Parquet"),
     "a support that is not strongly connected": (
         (*TRIPS, "--support", "halves.csv"), TARGET, "not strongly connected"),
     "a catch-all that is not named": ((*TRIPS, "--invalid", "other"), TARGET, "--other"),
