@@ -173,13 +173,30 @@ def test_a_full_disk_leaves_nothing_behind(process, events, tmp_path, command):
         "simulate": ("big.parquet", "--walkers", 4000, "--steps", 20, "-o", "walks.csv"),
         "demo": ("--folder", "city", "--zones", 5, "--trips", 50_000),
     }[command]
-    before = sorted(tmp_path.rglob("*.json")) + sorted(tmp_path.rglob("*.csv"))
+    before = files(tmp_path)
     # A limit on the size of files stands in for a disk without room.
     done = process(command, *arguments, preexec_fn=lambda: limit_files(1000))
     assert done.code == 2, done.err
     assert "cannot write" in done.message
     assert "Traceback" not in done.err
-    assert sorted(tmp_path.rglob("*.json")) + sorted(tmp_path.rglob("*.csv")) == before
+    assert files(tmp_path) == before
+
+
+def files(folder):
+    """Read all files below a folder, hidden ones too."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_demo_that_fails_leaves_the_city_of_an_earlier_one_as_it_was(process, here, tmp_path):
+    small = ("demo", "--folder", "city", "--zones", 5, "--trips", 9000)
+    assert here(*small).code == 0
+    before = files(tmp_path)
+    again = ("demo", "--folder", "city", "--zones", 5, "--trips", 50_000, "--force")
+    assert process(*again, preexec_fn=lambda: limit_files(1000)).code == 2
+    assert files(tmp_path) == before
+    for wrong in (("--epsilon", -1), ("--delta", 0)):  # refused before anything is written
+        assert here("demo", "--folder", "new", "--zones", 5, "--trips", 9000, *wrong).code == 2
+    assert files(tmp_path) == before
 
 
 def limit_files(size):

@@ -130,7 +130,7 @@ def public_shape(
     elif expected_total is not None:
         even = _positive("expected_total", expected_total) / space.shape[0]
         totals = np.full(space.shape[0], even)
-        why = f"{expected_total:g} transitions, as many from each origin"
+        why = f"{expected_total:,.10g} transitions, as many from each origin"
     else:
         return Shape(space, None, _probabilities(matrix, space), ("the number is not known",))
     rows = _EVEN_ROWS if matrix is None else "rows are those of the public matrix"
