@@ -157,10 +157,19 @@ def test_nothing_is_overwritten_without_force(here, events, published):
 
 def test_a_target_that_cannot_be_written_is_refused_before_any_work(here, events, monkeypatch):
     monkeypatch.setattr(dpm.counting, "count_transitions", None)  # counting would fail
-    for target in ("absent/out.json", "out.txt"):
-        done = here("release", *TRIPS, *TARGET, "-o", target)
+    (events.parent / "folder.json").mkdir()
+    for target, word in (
+        ("absent/out.json", "no folder absent"),
+        ("out.txt", "must end in .json or .parquet"),
+        ("folder.json", "is a folder"),
+    ):
+        done = here("release", *TRIPS, *TARGET, "-o", target, "--force")
         assert done.code == 2
-        assert target.split("/")[0] in done.message
+        assert word in done.message
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    done = here("release", *TRIPS, *TARGET, *OUT)
+    assert (done.code, done.out) == (2, "")
+    assert "the folder . cannot be written to" in done.message
 
 
 @pytest.mark.parametrize("command", ["release", "simulate", "demo"])

@@ -8,6 +8,7 @@ goes plain text, and with ``--json`` nothing but one JSON object, which for an e
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -36,6 +37,7 @@ __all__ = [
 # What the API calls by its keywords, the command line calls by its options.
 _IN_OPTIONS = (
     (r"overwrite=True", "--force"),
+    (r"^prior, debias\b", "--prior, --no-debias"),
     (r"Ledger\.create \(ledger init\)", "dpmarkov ledger init"),
     (r"\b(invalid|unit|mechanism)='(\w+)'", r"--\1 \2"),
     (r"\bto=", "merge_to="),
@@ -115,10 +117,14 @@ def check_target(path: Path, force: bool, suffixes: tuple[str, ...]) -> None:
     """
     if path.suffix.lower() not in suffixes:
         raise DpmarkovError(f"{path} must end in {' or '.join(suffixes)}, not {path.suffix!r}")
+    if path.is_dir():
+        raise DpmarkovError(f"{path} is a folder; give the name of a file")
     if path.exists() and not force:
         raise DpmarkovError(f"{path} exists; choose another name, or pass --force")
     if not path.parent.is_dir():
         raise DpmarkovError(f"there is no folder {path.parent}; make it first")
+    if not os.access(path.parent, os.W_OK):
+        raise DpmarkovError(f"the folder {path.parent} cannot be written to; choose another")
 
 
 @contextmanager
