@@ -10,7 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
+from dpmarkov.mechanisms.projection import project
 from dpmarkov.planning.noise import Setting
 from dpmarkov.planning.prediction import Prediction, predict
 from dpmarkov.planning.shape import Shape
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from dpmarkov.artefact import Release
 
 __all__ = ["expected_error", "setting_of"]
+
+Floats = npt.NDArray[np.float64]
 
 
 def expected_error(release: Release) -> Prediction:
@@ -48,8 +52,19 @@ def expected_error(release: Release) -> Prediction:
     else:
         assert release.row_totals is not None  # one of the two is public, whatever the unit
         totals = release.row_totals.astype(np.float64)
-    shape = Shape(space, totals, release.probabilities, ("read off the release",))
+    shape = Shape(space, totals, _estimated(release, totals), ("read off the release",))
     return predict(setting_of(release), shape, epsilon=promise.epsilon, delta=promise.delta)
+
+
+def _estimated(release: Release, totals: Floats) -> Floats:
+    """Give the rows of the release, or what they were before a prior drew them to uniform."""
+    space, m = release.space, release.prior
+    if release.debiased or not m:
+        return release.probabilities
+    counts = release.private_counts
+    if counts is None:
+        counts = release.probabilities * space.spread(totals + m * space.row_sizes) - m
+    return project(counts, totals, space)[0]
 
 
 def setting_of(release: Release) -> Setting:
