@@ -1,4 +1,7 @@
-"""Predictions hold where a real city is: many cells that noise drowns, a prior that stays in."""
+"""Predictions hold where data are not as in a book.
+
+Many cells that noise drowns, a prior that stays in the rows, a budget of which a share is gone.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import numpy as np
 import pytest
 
 import dpmarkov as dpm
-from dpmarkov.planning import calibrated, expected_error, plan, public_shape
+from dpmarkov.planning import calibrated, compare, expected_error, plan, public_shape
 from dpmarkov.planning.simulation import Truth, simulated_errors
 
 TARGET = {"epsilon": 1.0, "delta": 1e-6}
@@ -51,3 +54,21 @@ def test_a_prior_that_stays_moves_the_long_run_as_far_as_is_told(uneven, unit):
     assert actual > 3 * noise
     for predicted in (planned, told):  # what the prior moves and what noise does add up at most
         assert 0.9 < predicted.stationary_tv / actual < 1.5
+
+
+@pytest.mark.parametrize("mechanism", ["dirichlet", "geometric", "gaussian"])
+def test_what_was_spent_on_merging_is_taken_off_before_planning(uneven, mechanism):
+    ring = [(i, (i + 1) % 30) for i in range(30)]
+    merged = dpm.merge_states(uneven, ring, to=10, unit="transition", epsilon=0.4)
+    target = {"unit": "transition", "epsilon": 1.0, "delta": 1e-6}
+    chosen = {"prior": 500.0} if mechanism == "dirichlet" else {}
+    noise = dpm.release(merged, mechanism=mechanism, **chosen, **target).guarantee.noise
+    planned = plan(merged, mechanism=mechanism, **chosen, **target)
+    parameter = noise.rate if mechanism == "dirichlet" else noise.scale
+    assert planned.prediction.parameter == parameter
+    assert [line.epsilon for line in planned.by_epsilon] == [0.5, 1.0, 2.0, 4.0]
+    if mechanism != "dirichlet":
+        contenders = {x.name: x for x in compare(merged, draws=2, **target).contenders}
+        assert contenders[mechanism].parameter == parameter
+    with pytest.raises(dpm.DpmarkovError, match=r"has spent epsilon = 0.4, which leaves nothing"):
+        plan(merged, mechanism=mechanism, **{**target, "epsilon": 0.3})

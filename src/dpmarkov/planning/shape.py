@@ -25,7 +25,7 @@ from dpmarkov.states import StateSpace
 if TYPE_CHECKING:
     from dpmarkov.privacy.units import Unit, UserBounds
 
-__all__ = ["Shape", "check_connected", "public_bounds", "public_shape"]
+__all__ = ["Shape", "check_connected", "public_bounds", "public_shape", "spent_before"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -166,6 +166,27 @@ def public_bounds(
     bounds: UserBounds = {"max_cells": max_cells, "max_per_cell": max_per_cell}
     sensitivity(unit, **bounds)
     return bounds if unit == "user" else {}
+
+
+def spent_before(source: Any) -> float:
+    """Give the share of epsilon that counts have spent: on merging, or on bounds of users.
+
+    Parameters
+    ----------
+    source : TransitionCounts, StateSpace or array
+        As for `public_shape`.
+
+    Returns
+    -------
+    float
+        0 for what is public.
+
+    Examples
+    --------
+    >>> spent_before(StateSpace(["sun", "rain"]))
+    0.0
+    """
+    return source.spent_epsilon if isinstance(source, TransitionCounts) else 0.0
 
 
 def check_connected(space: StateSpace) -> None:
