@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import shutil
 import sys
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import pytest
 
 import dpmarkov as dpm
 
-from .conftest import STATES, TARGET, TRIPS
+from .conftest import STATES, TARGET, TRIPS, script, seconds_of_children
 
 EDGES = [(a, b) for a in STATES for b in STATES]
 
@@ -24,15 +23,6 @@ def published(events, tmp_path):
     counts = dpm.count_transitions(events, origin="from", destination="to", states=STATES)
     dpm.release(counts, epsilon=1, delta=1e-6, unit="transition").save(tmp_path / "out.json")
     return tmp_path / "out.json"
-
-
-def script() -> tuple[str, ...]:
-    """Find the installed script."""
-    beside = Path(sys.executable).parent / "dpmarkov"
-    found = str(beside) if beside.exists() else shutil.which("dpmarkov")
-    if found is None:
-        pytest.skip("the package is not installed with its script")
-    return (found,)
 
 
 # -- each as a process of its own ----------------------------------------------------------------
@@ -336,6 +326,7 @@ def test_a_long_simulation_is_written_in_parts(here, published, tmp_path, monkey
 
 
 def test_the_real_city_is_released_from_the_lookup_of_its_zones(process, real_data, tmp_path):
+    begun = seconds_of_children()
     states = ("--states", real_data / "taxi_zone_lookup.csv", "--state-column", "LocationID",
               "--state-where", "Borough=Manhattan",
               "--state-except", "103,104,105,153,194,202")  # fmt: skip
@@ -343,6 +334,7 @@ def test_the_real_city_is_released_from_the_lookup_of_its_zones(process, real_da
                    "--destination", "DOLocationID", *states, "--invalid", "drop", *TARGET,
                    "-o", "nyc.json")  # fmt: skip
     assert done.code == 0, done.err
+    assert seconds_of_children() - begun < 3
     made = dpm.load(tmp_path / "nyc.json")
     assert made.space.shape == (63, 63)
     pi = dict(zip(made.space.labels, made.chain.stationary_distribution(), strict=True))
@@ -364,66 +356,3 @@ def test_a_terminal_gets_drawn_tables_and_progress(here, tmp_path, monkeypatch):
         assert word in plain.out
         assert word in drawn.out
     assert "drawing noise" in drawn.err
-
-
-# -- whole people --------------------------------------------------------------------------------
-
-PERSON = ("--epsilon", 2, "--delta", 1e-6, "--unit", "user")
-
-
-@pytest.fixture
-def people(tmp_path, events):
-    """Give every trip to one of 5,000 people."""
-    lines = events.read_text().splitlines()
-    named = [f"{line},{i % 5000}" for i, line in enumerate(lines[1:])]
-    (tmp_path / "trips.csv").write_text("\n".join([f"{lines[0]},who", *named]) + "\n")
-
-
-def test_release_of_people_as_a_process(process, people, tmp_path):
-    bounds = ("--max-cells", 4, "--max-per-cell", 2)
-    planned = process("plan", *TRIPS, *PERSON, *bounds, "--expected-total", 20_000)
-    assert planned.code == 0, planned.err
-    assert "What other bounds of a user would cost" in planned.out
-    made = process("release", *TRIPS, *PERSON, *bounds, "--user", "who", "-o", "out.json")
-    assert made.code == 0, made.err
-    assert "It hides whether any single person is in the data at all" in made.out
-    assert dpm.load(tmp_path / "out.json").guarantee.max_cells == 4
-    shown = process("show", "out.json", "--json")
-    assert json.loads(shown.out)["guarantee"]["max_per_cell"] == 2
-
-
-def test_bounds_from_a_share_on_the_command_line(here, people, tmp_path):
-    options = ("--user", "who", "--max-cells", "auto", "--max-per-cell", "auto")
-    made = here("release", *TRIPS, *PERSON, *options, "-o", "out.json")
-    assert made.code == 0, made.err
-    guarantee = dpm.load(tmp_path / "out.json").guarantee
-    assert (guarantee.max_cells, guarantee.spent_epsilon) == (4, 0.2)
-    compared = here("compare", *TRIPS, *PERSON, *options, "--draws", 3)
-    assert compared.code == 0, compared.err
-    assert "CURATOR ONLY" in compared.out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("release", *TRIPS, *PERSON, "-o", "o.json"), "--unit user needs --user COLUMN"),
-        (
-            ("release", *TRIPS, *PERSON, "--user", "who", "--max-cells", "few", "--max-per-cell",
-             "1", "-o", "o.json"),
-            "--max-cells must be a whole number of at least 1, not 'few'",
-        ),
-        (("release", *TRIPS, *TARGET, "--user", "who", "-o", "o.json"), "go with --unit user"),
-        (("plan", *TRIPS, *PERSON), "needs --max-cells: how much"),
-        (("plan", *TRIPS, *PERSON, "--max-cells", "auto"), "--max-cells must be a whole number"),
-        (
-            ("release", *TRIPS, *PERSON, "--user", "who", "--max-cells", "4", "--max-per-cell",
-             "1", "--bounds-epsilon", "0.1", "-o", "o.json"),
-            "--bounds-epsilon go together",
-        ),
-    ],
-)  # fmt: skip
-def test_bounds_that_do_not_fit_are_named_as_options(here, people, arguments, message, tmp_path):
-    done = here(*arguments)
-    assert done.code == 2, done.out
-    assert message in done.message
-    assert not (tmp_path / "o.json").exists()
