@@ -298,6 +298,8 @@ def _calibrated(
         return None, "An asserted floor is a mass only where row totals are public."
     if name == _FLOOR and not truth.cells.all():
         return None, "Some feasible transition has no count, so no floor holds."
+    if settings["delta"] == 0 and settings["mechanism"] != "geometric":
+        return None, "Only geometric noise meets a target whose delta is 0."
     try:
         return calibrated(shape=shape, **settings), ""
     except InfeasibleError as error:
