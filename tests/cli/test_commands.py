@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -356,3 +357,17 @@ def test_a_terminal_gets_drawn_tables_and_progress(here, tmp_path, monkeypatch):
         assert word in plain.out
         assert word in drawn.out
     assert "drawing noise" in drawn.err
+
+
+def test_a_narrow_terminal_cuts_no_number(here, monkeypatch):
+    told = ("--states", "1..20", "--expected-total", 3e6, *TARGET, "--mechanism", "dirichlet")
+    plain = here("plan", *told)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    drawn = re.sub("\x1b.*?m", "", here("plan", *told).out)
+    assert "─" in drawn
+    assert "…" not in drawn
+    numbers = plain.out.split("would buy:")[1].split()
+    assert [x for x in numbers if x[0].isdigit() and x not in drawn.split()] == []
+    first = drawn.split("would buy:")[1].split("\n\n")[0]
+    assert max(map(len, first.splitlines())) <= 80

@@ -71,17 +71,25 @@ def print_tables(tables: Iterable[Table]) -> None:
 
 
 def _draw(table: Table) -> None:
+    """Draw a table; on a narrow terminal cells break between words, and no number is cut."""
     from rich import box
     from rich.console import Console
     from rich.table import Table as Drawn
 
     typer.secho(table.title, bold=True)
-    drawn = Drawn(box=box.SIMPLE_HEAD)
-    for header in table.headers:
-        drawn.add_column(header, justify="right", no_wrap=True)
+    console = Console()
+    widths = [_widest_word(column) for column in zip(table.headers, *table.rows, strict=True)]
+    room = console.width >= sum(widths) + 2 * len(widths)
+    drawn = Drawn(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, int(room), 0, 0))
+    for header, width in zip(table.headers, widths, strict=True):
+        drawn.add_column(header, justify="right", min_width=width)
     for row in table.rows:
         drawn.add_row(*row)
-    Console().print(drawn, markup=False)
+    console.print(drawn, markup=False, crop=False)
+
+
+def _widest_word(cells: Iterable[str]) -> int:
+    return max((len(word) for cell in cells for word in cell.split()), default=0)
 
 
 def warn(message: str) -> None:

@@ -44,6 +44,7 @@ _TRADE = (
     "count with max_cells='auto' to choose from a share of the budget."
 )
 _BOUNDS = ("cells per user", "per cell")
+_CASES = ("epsilon", "states", *_BOUNDS)  # columns that say nothing where they stay the same
 _MOST_CELLS = 2_000_000  # of a line of the table, which is not worth waiting for
 
 
@@ -341,6 +342,6 @@ def _table(title: str, lines: Sequence[Prediction], mechanism: Mechanism) -> Tab
     kept = {
         name: cells
         for name, cells in told.items()
-        if set(cells) - {"-", ""} and (name not in _BOUNDS or len(set(cells)) > 1)
+        if set(cells) - {"-", ""} and (name not in _CASES or len(set(cells)) > 1)
     }
     return Table(title, tuple(kept), list(zip(*kept.values(), strict=True)))
