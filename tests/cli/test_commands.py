@@ -92,6 +92,7 @@ def test_json_is_all_that_is_printed(process, here, events, published):
 def test_help_has_an_example_for_every_command(process):
     whole = process("--help")
     assert whole.code == 0
+    assert "2 for what you can mend" in " ".join(whole.out.split())
     for command in ("demo", "plan", "release", "show", "simulate", "compare"):
         assert command in whole.out
         done = process(command, "--help", env={"PATH": "", "TERM": "dumb", "COLUMNS": "200"})

@@ -26,7 +26,9 @@ _UsageError: Any = typer.BadParameter.__base__
 app = typer.Typer(
     name="dpmarkov",
     help="Publish Markov chains from sensitive event data with differential privacy.",
-    epilog="Start with: dpmarkov demo",
+    epilog="Start with: dpmarkov demo\n\nEvery command ends with 0 when it is done, 2 for what you "
+    "can mend (a wrong option, a missing file, an infeasible target), 1 for a mistake of ours, 130 "
+    'when interrupted. With --json it prints one JSON object, an error as {"error": ...}.',
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
