@@ -123,6 +123,17 @@ def test_help_and_the_version_import_nothing_heavy(process):
     assert dpm.__version__ in done.out
 
 
+def test_one_thread_of_openblas_is_enough_unless_told_otherwise(process):
+    code = (
+        "import os, sys\nfrom dpmarkov.cli import main\nsys.argv = ['dpmarkov', '--version']\n"
+        "try: main()\nexcept SystemExit: print(os.environ['OPENBLAS_NUM_THREADS'])"
+    )
+    free = {key: value for key, value in os.environ.items() if key != "OPENBLAS_NUM_THREADS"}
+    for told, threads in ((free, "1"), ({**free, "OPENBLAS_NUM_THREADS": "3"}, "3")):
+        done = process("-c", code, program=(sys.executable,), env=told)
+        assert done.out.split()[-1] == threads
+
+
 def test_completion_is_there(process):
     done = process(env={"_DPMARKOV_COMPLETE": "complete_bash", "COMP_WORDS": "dpmarkov rel",
                         "COMP_CWORD": "1", "PATH": ""}, program=script())  # fmt: skip
