@@ -314,6 +314,7 @@ def test_a_support_that_is_not_strongly_connected_is_named():
         ({"expected_total": -1}, "expected_total"),
         ({"row_totals": [1, 2]}, "row_totals"),
         ({"row_totals": [-1, 2, 3]}, "row_totals"),
+        ({"row_totals": [np.inf, 2, 3]}, "row_totals"),
         ({"expected_total": 9, "matrix": np.eye(2)}, "matrix has shape"),
         ({"expected_total": 9, "matrix": np.eye(3) * 2}, "sum to 1"),
         ({"mechanism": "laplace"}, "laplace"),

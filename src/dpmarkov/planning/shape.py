@@ -239,10 +239,11 @@ def _space_of(source: Any) -> tuple[StateSpace, Any]:
 
 def _checked_totals(totals: npt.ArrayLike, space: StateSpace) -> Floats:
     checked = np.asarray(totals, dtype=np.float64)
-    if checked.shape != (space.shape[0],) or not np.all(checked >= 0) or not checked.any():
+    fit = checked.shape == (space.shape[0],) and bool(checked.any())
+    if not fit or not np.all((checked >= 0) & (checked < np.inf)):
         raise DpmarkovError(
-            f"row_totals must be {space.shape[0]} numbers of at least 0, one for each origin, "
-            f"not all 0; shape {checked.shape} was given"
+            f"row_totals must be {space.shape[0]} finite numbers of at least 0, one for each "
+            f"origin, not all 0; shape {checked.shape} was given"
         )
     return checked
 
