@@ -6,6 +6,7 @@ entrywise relative error against an answer that is exact: closed forms, or GTH i
 Rivals are optional; the first lines say which are absent.
 
     pip install threadpoolctl quantecon deeptime pydtmc
+    pip install --upgrade matplotlib contourpy numpy  # PyDTMC asks for old ones, and NumPy 1
     python benchmarks/chain.py            # all, some minutes
     python benchmarks/chain.py dense      # or: batch, accuracy, sparse, methods
 """

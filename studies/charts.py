@@ -6,6 +6,7 @@ Built on altair, which the extra `report` installs; it is imported when a chart 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -150,10 +151,16 @@ def drawn(chart: alt.TopLevelMixin) -> dict[str, bytes]:
     import vl_convert as vlc
 
     spec = json.dumps(chart.to_dict() | {"config": _LOOK})
+    svg = re.sub(r' d="[^"]*"', _to_a_hundredth, vlc.vegalite_to_svg(spec))
     return {
-        ".svg": vlc.vegalite_to_svg(spec).encode(),
+        ".svg": svg.encode(),
         ".png": vlc.vegalite_to_png(spec, scale=2),
     }
+
+
+def _to_a_hundredth(path: re.Match[str]) -> str:
+    """Leave out digits of a path that are finer than a hundredth of a pixel."""
+    return re.sub(r"(\.\d\d)\d+", r"\1", path[0])
 
 
 _LOOK: dict[str, Any] = {

@@ -6,6 +6,7 @@ feasible transition, ``eta_i = min C_i`` read off the data, ``k_i = 1.5 / eta_i`
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,11 +20,12 @@ from dpmarkov.chain import stationary_distribution
 from dpmarkov.privacy import paper
 from studies.report import Options
 
-__all__ = ["GAMMA", "Recipe", "Trips", "all_trips", "city_trips"]
+__all__ = ["GAMMA", "SIMULATED", "Recipe", "Trips", "all_trips", "city_trips"]
 
 Floats = npt.NDArray[np.float64]
 
 GAMMA = 1e-8
+SIMULATED = "simulated city"
 _CITY_SEED = (
     2  # of seven seeds one whose city, merged, has 11 trips on its rarest pair, as the paper's
 )
@@ -60,10 +62,22 @@ class Trips:
             return self.counts
         return dpm.merge_states(self.counts, self.adjacency, to=zones, unit="destination")
 
+    @cached_property
+    def departed(self) -> dpm.TransitionCounts:
+        """All zones; one from which nobody departed is joined with a neighbour."""
+        if self.adjacency is None or self.counts.row_totals.all():
+            return self.counts
+        return dpm.merge_states(self.counts, self.adjacency, minimum_total=1, unit="destination")
+
     def most_zones(self, epsilon: float) -> int:
         """Find the most zones, merged if need be, at which the recipe promises an epsilon."""
         everything = self.counts.space.shape[0]
         if self.adjacency is None:
+            if not self.counts.row_totals.all():
+                raise dpm.DpmarkovError(
+                    f"from some zones nobody departed in {self.name}; give --adjacency, so that "
+                    "they are joined with a neighbour"
+                )
             return everything
         for zones in range(everything, 2, -1):
             recipe = Recipe(self.merged(zones).to_dense())
@@ -165,17 +179,18 @@ def city_trips(options: Options) -> Trips:
     counts = dpm.count_transitions(
         city.trips, origin="origin", destination="destination", states=city.space
     )
-    return Trips("simulated city", counts, city.adjacency, city.geojson)
+    return Trips(SIMULATED, counts, city.adjacency, city.geojson)
 
 
 def _commission(options: Options) -> Trips:
+    assert options.trips is not None
     zones = options.zones or options.data / "taxi_zone_lookup.csv"
     taxi = dpm.datasets.nyc_tlc(str(options.trips), zones)
     counts = dpm.count_transitions(
         taxi.trips, origin="origin", destination="destination", states=taxi.space
     )
     beside = options.adjacency or _if_there(options, "taxi_zone_adjacency.csv")
-    return Trips(f"taxi trips of {options.trips}", counts, beside, _map(options), "locationid")
+    return Trips(f"trips of {options.trips.name}", counts, beside, _map(options), "locationid")
 
 
 def _if_there(options: Options, name: str) -> Any:
@@ -184,10 +199,12 @@ def _if_there(options: Options, name: str) -> Any:
 
 
 def _map(options: Options) -> dict[str, Any] | None:
-    import json
-
     path = options.map or _if_there(options, "taxi_zones.geojson")
-    return None if path is None else json.loads(path.read_text())
+    try:
+        outlines: dict[str, Any] | None = None if path is None else json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise dpm.DpmarkovError(f"cannot read the map {path}: {error}; give GeoJSON") from error
+    return outlines
 
 
 def all_trips(options: Options) -> list[Trips]:

@@ -231,7 +231,9 @@ def _floor_table(found: dict[str, Any]) -> Table:
 
 
 def _seen(estimate: dpm.planning.Estimate) -> str:
-    return interval(estimate) if estimate.mean else "not seen"
+    if estimate.low == estimate.high:
+        return "certain, by construction" if estimate.mean else "not seen"
+    return interval(estimate) if estimate.low > 0 else "too seldom seen"
 
 
 def _notes(hidden: dict[str, Any], floor: list[dict[str, Any]]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import dpmarkov as dpm
 from dpmarkov.planning.text import Table, number
 from studies.charts import BLUE, GREEN, GREY, PURPLE, RED, values
-from studies.cities import Recipe, Trips, city_trips
+from studies.cities import SIMULATED, Recipe, Trips, city_trips
 from studies.noise import stationary_errors
 from studies.report import Options, Result, interval, main, progress
 
@@ -122,7 +122,7 @@ def _first_order(recipe: Recipe, rates: Floats) -> float:
 
 def all_zones(trips: Trips, epsilon: float, draws: int) -> dict[str, Any]:
     """Release every zone at an epsilon for which the paper has no answer."""
-    counts = trips.counts
+    counts = trips.departed
     return {
         "epsilon": epsilon, "zones": counts.space.shape[0],
         "tv": without_floor(counts, epsilon, draws),
@@ -196,6 +196,7 @@ def _notes(found: dict[str, Any], below: list[dict[str, Any]]) -> tuple[str, ...
     tv = {name: estimate.mean for name, estimate in found["tv"].items()}
     debiased = RIVALS["prior, debiased"][0]
     smallest = below[-1]
+    whose = "another city's" if found["city"] == SIMULATED else "January 2025's"
     return (
         f"Exact accounting alone, with the same floor, is {tv[LEAST] / tv[FLOOR]:.1f} times as "
         f"accurate where one floor of {found['smallest count']:g} trips serves all rows (k is "
@@ -206,15 +207,15 @@ def _notes(found: dict[str, Any], below: list[dict[str, Any]]) -> tuple[str, ...
         "row), and needs no condition on the data. The floors are read off the data here, as in "
         "the paper: those rows of the table are not private as they stand.",
         f"At epsilon {smallest['epsilon']:g}, with all {smallest['zones']} zones, where Theorem 1 "
-        f"promises nothing, the prior's error is {number(smallest['tv'][debiased].mean)}: smaller "
-        f"than that of the paper's k at {EPSILON} on the merged city, {number(tv[THEIRS])}.",
+        f"promises nothing, the prior's error is {number(smallest['tv'][debiased].mean)}; that of "
+        f"the paper's k at {EPSILON} on the merged city is {number(tv[THEIRS])}.",
         "Geometric noise is the most accurate at this unit, and Gaussian noise comes out like the "
         "debiased prior: both need a projection to positive rows, which a Dirichlet row without "
         "debiasing does not.",
         "The paper's accountant gives its k with a floor for each row "
         f"({number(found['paper epsilon'])}, {number(found['paper delta'], 2)}) here; exactly it "
         f"is epsilon {number(found['exact epsilon'])} at delta {DELTA:g}. Not reproduced: its "
-        "0.017 itself, which is another city's.",
+        f"0.017 itself, which is {whose}.",
     )
 
 
@@ -234,8 +235,9 @@ def _chart(found: dict[str, Any], below: list[dict[str, Any]]) -> alt.TopLevelMi
     ]  # fmt: skip
     order = list(found["tv"])
     y = alt.Y("noise:N", sort=order, title=None, axis=alt.Axis(labelLimit=300))
-    scale = alt.Scale(type="log", domain=[3e-5, 0.05])
-    axis = alt.Axis(values=[3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2], format="~g")
+    shown = [row["tv"] for row in rows]
+    scale = alt.Scale(type="log", domain=[min(shown) / 1.5, max(shown) * 4])
+    axis = alt.Axis(values=[x * 10.0**i for i in range(-6, 0) for x in (1, 3)], format="~g")
     x = alt.X("tv:Q", scale=scale, axis=axis, title="expected TV of the stationary distribution")
     colours = alt.Scale(domain=order, range=[RED, PURPLE, RED, PURPLE, BLUE, GREY, GREEN])
     base = alt.Chart(values(rows)).encode(y, color=alt.Color("noise:N", scale=colours, legend=None))

@@ -232,8 +232,10 @@ def _chart(claims: dict[str, Any], each: dict[str, Any]) -> alt.TopLevelMixin:
     return curves(
         [
             Curve("Corollary 1 with 1/N", eps, claims["corollary 1"], "#aaaaaa", at=0, dy=-4),
-            Curve("Corollary 1 with η", eps, claims["corollary 1 at eta"], GREY, at=0, dy=-6),
-            Curve("Theorem 2, at Theorem 1's ε", eps, each["theorem 2"], RED, at=1, dx=90, dy=42),
+            Curve("Corollary 1 with η", eps, claims["corollary 1 at eta"], GREY, at=0, dx=-6,
+                  dy=-9, align="right"),
+            Curve("Theorem 2, at Theorem 1's ε", eps, each["theorem 2"], RED, dx=-4, dy=16,
+                  align="right"),
             Curve("simulated", [eps[i] for i in dots], [x.mean for x in simulated], "black",
                   points=True, low=[x.low for x in simulated], high=[x.high for x in simulated],
                   at=0, dx=-10, align="right"),

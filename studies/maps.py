@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 import dpmarkov as dpm
 from dpmarkov.chain import stationary_distribution
+from dpmarkov.charts.maps import read_map
 from dpmarkov.mechanisms.projection import project
 from studies.charts import values
 from studies.cities import Recipe, Trips
@@ -46,16 +47,17 @@ def stationary_maps(trips: Trips, zones: int) -> alt.VConcatChart:
     rng = np.random.default_rng(72)
     merged = trips.merged(zones)
     recipe = Recipe(merged.to_dense())
-    truth = Recipe(trips.counts.to_dense()).stationary
-    panels = [("no privacy", _by_zone(trips.counts, truth), _by_zone(trips.counts, truth))]
+    counts = trips.departed
+    truth = Recipe(counts.to_dense()).stationary
+    panels = [("no privacy", _by_zone(counts, truth), _by_zone(counts, truth))]
     theirs = stationary_distribution(dirichlet_rows(recipe.shapes(1.0), 1, rng)[0])
     epsilon = recipe.epsilon(1.0)
     panels.append((f"the paper, ε = {epsilon:.2f}, {zones} zones",
                    _by_zone(merged, theirs), _by_zone(merged, recipe.stationary)))  # fmt: skip
     for wanted in EXACT:
-        ours = private_stationary(trips.counts, wanted, rng)
+        ours = private_stationary(counts, wanted, rng)
         name = f"exact, ε = {wanted:g}, {len(truth)} zones"
-        panels.append((name, _by_zone(trips.counts, ours), _by_zone(trips.counts, truth)))
+        panels.append((name, _by_zone(counts, ours), _by_zone(counts, truth)))
     top = max(100 * max(shown.values()) for _, shown, _ in panels)
     shares = [_panel(trips, name, shown, top) for name, shown, _ in panels]
     apart = [_difference(trips, shown, true) for _, shown, true in panels[1:]]
@@ -126,10 +128,11 @@ def _map(trips: Trips, shown: Shares, scale: alt.Scale, title: str) -> alt.Chart
     import altair as alt
 
     assert trips.outlines is not None
+    outlines = read_map(trips.outlines, list(shown), trips.label)
     features = [
-        {"type": "Feature", "geometry": _flat(feature["geometry"]), "share": shown[zone]}
-        for feature in trips.outlines["features"]
-        if (zone := str(feature["properties"][trips.label])) in shown
+        {**outline, "share": share}
+        for zone, share in shown.items()
+        for outline in outlines.of(zone)
     ]
     legend = alt.Legend(title=title, orient="bottom", gradientLength=150, tickCount=3)
     drawn: alt.Chart = (
@@ -140,14 +143,3 @@ def _map(trips: Trips, shown: Shares, scale: alt.Scale, title: str) -> alt.Chart
         .properties(**_SIZE)
     )
     return drawn
-
-
-def _flat(geometry: dict[str, Any]) -> dict[str, Any]:
-    """Shrink degrees of longitude to the length that they have at this latitude."""
-
-    def flat(points: Any) -> Any:
-        if isinstance(points[0], (int, float)):
-            return [points[0] * float(np.cos(np.radians(40.7))), points[1]]
-        return [flat(point) for point in points]
-
-    return {**geometry, "coordinates": flat(geometry["coordinates"])}

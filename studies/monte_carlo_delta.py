@@ -144,10 +144,10 @@ def _seconds(work: Any, turns: int = 7) -> float:
 def study(options: Options) -> Result:
     """Repeat the appendix figure, beside what makes it needless."""
     chosen, each = settings(), []
+    most, repeats = (20_000, 20) if options.fast else (SAMPLES[-1], 40)
     for setting in chosen:
-        most = 20_000 if options.fast or setting.categories > 5 else SAMPLES[-1]
-        samples = SAMPLES[most >= SAMPLES]
-        repeats = 20 if options.fast else 40
+        hit = setting.exact * SAMPLES >= 0.1  # with fewer no repeat is likely to see a hit
+        samples = SAMPLES[hit & (most >= SAMPLES)]
         simulated = [simulated_error(setting, int(M), repeats) for M in samples]
         each.append(
             {"setting": setting.name, "samples": samples, "simulated": simulated,
@@ -180,9 +180,8 @@ def _errors_table(each: list[dict[str, Any]]) -> Table:
         at = int(np.argmin(abs(SAMPLES - M)))
         cells = [f"{M:,}", number(PAPER[at])]
         for found in each:
-            have = len(found["simulated"]) > at
-            rare = found["delta"] * SAMPLES[at] < 0.1  # no repeat is likely to see a hit
-            cells.append(interval(found["simulated"][at]) if have and not rare else "-")
+            simulated = dict(zip(found["samples"], found["simulated"], strict=True))
+            cells.append(interval(simulated[M]) if M in simulated else "-")
             cells.append(number(found["exact"][at]))
         rows.append(tuple(cells))
     pairs = [
@@ -232,14 +231,13 @@ def _chart(each: list[dict[str, Any]]) -> alt.TopLevelMixin:
     import altair as alt
 
     shown = []
-    places = ((RED, 16, -10, 18), (GREEN, 12, 10, -14), (BLUE, 8, 10, -14))
+    places = ((RED, 16, -10, 18), (GREEN, 12, 10, -14), (BLUE, 8, 10, -22))
     for found, (colour, at, dx, dy) in zip(each, places, strict=True):
         name = f"{found['setting']}: δ = {number(found['delta'], 2)}"
         side: Literal["left", "right"] = "left" if dx > 0 else "right"
         shown.append(Curve(name, SAMPLES, found["exact"], colour, at=at, dx=dx, dy=dy, align=side))
         means = [x.mean for x in found["simulated"]]
-        kept = [i for i, M in enumerate(found["samples"]) if M * found["delta"] >= 0.1]
-        shown.append(Curve("", SAMPLES[kept], [means[i] for i in kept], colour, points=True))
+        shown.append(Curve("", found["samples"], means, colour, points=True))
     shown.append(
         Curve("the paper's figure", SAMPLES, PAPER, "black", dashed=True, at=9, dx=-12, dy=18,
               align="right")

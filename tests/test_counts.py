@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -97,10 +98,12 @@ def test_no_count_is_shown():
         (lambda: TransitionCounts(AB, [1, None, 3, 10**30]), "'a' -> 'b' is not a number"),
         (lambda: TransitionCounts.from_dense([[1, 777], [3]], AB), "differ in length"),
         (lambda: TransitionCounts.from_dense(coo_array((2, 2)), AB), "use from_sparse"),
+        (lambda: TransitionCounts.from_dense(pa.table({"b": [777, 1]}), AB), "names of their own"),
+        (lambda: TransitionCounts.from_dense(np.ma.masked_equal([[777]], 777), AB), "fill it"),
         (lambda: TransitionCounts.from_sparse(np.eye(2), AB), "use from_dense"),
         (lambda: TransitionCounts.from_triples([777], AB), "give .origin, destination"),
         (lambda: TransitionCounts.from_triples([(["secret"], "b", 7)], AB), "undeclared origin"),
-        (lambda: TransitionCounts(AB, [2**53] * 4), "together exceed 2.53"),
+        (lambda: TransitionCounts(AB, [2**53, 2, 0, 0]), "together exceed 2.53"),
         (lambda: TransitionCounts(AB, ["x"] * 4), "not of type"),
         (lambda: TransitionCounts(AB, [1, 2, 3]), r"shape \(3,\), the support has 4"),
         (lambda: TransitionCounts.from_dense([[1, 777]], AB), r"shape \(1, 2\)"),

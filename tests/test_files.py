@@ -118,6 +118,29 @@ def test_interrupted_writing_leaves_the_old_file_and_no_other(
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="no umask on this system")
+@pytest.mark.parametrize(("umask", "mode"), [(0o077, 0o600), (0o022, 0o644)])
+def test_who_may_read_a_file_is_for_the_umask_to_say(umask, mode, release, tmp_path):
+    before = os.umask(umask)
+    try:
+        release.save(tmp_path / "out.json")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "out.json").stat().st_mode & 0o777 == mode
+
+
+def test_a_file_is_on_disk_before_it_has_its_name(release, tmp_path, monkeypatch):
+    path, flushed, fsync = tmp_path / "out.json", [], os.fsync
+
+    def watched(handle):
+        flushed.append((os.fstat(handle).st_ino, path.exists()))
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", watched)
+    release.save(path)
+    assert flushed[0] == (path.stat().st_ino, False)
+
+
 def test_paths_that_cannot_be_are_named(release, tmp_path):
     with pytest.raises(
         dpm.DpmarkovError, match=r"ends in '\.csv'; releases .* \.json or \.parquet"
@@ -263,6 +286,10 @@ ALTERATIONS = {
     ),
     "a row that does not sum to one": (
         lambda h: h["cells"]["probability"].__setitem__(0, 0.9),
+        "sums to 1 only within",
+    ),
+    "a row that sums to one but for a millionth": (
+        lambda h: h["cells"]["probability"].__setitem__(0, h["cells"]["probability"][0] + 1e-6),
         "sums to 1 only within",
     ),
     "a missing cell": (lambda h: h["cells"]["probability"].pop(), "probabilities must be 6 finite"),

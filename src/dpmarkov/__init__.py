@@ -29,6 +29,7 @@ __all__ = [
     "StateSpace",
     "TransitionCounts",
     "accuracy",
+    "charts",
     "count_categories",
     "count_paths",
     "count_transitions",
@@ -43,7 +44,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from dpmarkov import accuracy, datasets, mechanisms, planning, privacy
+    from dpmarkov import accuracy, charts, datasets, mechanisms, planning, privacy
     from dpmarkov.artefact import Release
     from dpmarkov.chain import MarkovChain
     from dpmarkov.counting import count_categories, count_paths, count_transitions

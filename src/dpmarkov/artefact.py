@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from dpmarkov.charts.views import ReleasePlots
 from dpmarkov.errors import DpmarkovError
 from dpmarkov.guarantee import Guarantee, in_full
 from dpmarkov.noise import Dirichlet
@@ -32,7 +33,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class Release(ReleasePlots):
     """Private rows with their guarantee.
 
     Made by `dpmarkov.release` or read by `dpmarkov.load`; there is seldom a reason to make one by

@@ -328,6 +328,13 @@ def _as_float(value: Any) -> float:
 def _as_matrix(counts: npt.ArrayLike) -> npt.NDArray[Any]:
     if hasattr(counts, "tocoo"):
         raise DpmarkovError("counts is a sparse matrix: use from_sparse")
+    if hasattr(counts, "columns"):  # the cells would go by place, whatever the names say
+        raise DpmarkovError(
+            "counts is a frame, and its rows and columns have names of their own: put them in the "
+            "order of the states and pass to_numpy(), or count events with count_transitions"
+        )
+    if isinstance(counts, np.ma.MaskedArray):
+        raise DpmarkovError("counts is a masked array: fill it first, with filled(0) perhaps")
     try:
         return np.asarray(counts)
     except ValueError:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
+import secrets
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -340,17 +340,15 @@ def _by_suffix(path: Path, choices: dict[str, Any]) -> Any:
 
 def atomically(target: Path, write: Callable[[Path], None]) -> None:
     """Write beside the target, flush to disk, and move into place; or leave nothing behind."""
+    part = target.parent / f".{target.name}.{secrets.token_hex(8)}"
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        os.close(handle)
+        part.touch(exist_ok=False)  # who may read it is for the umask to say
     except OSError as error:
         raise DpmarkovError(f"cannot write to {target.parent}: {error.strerror}") from error
-    part = Path(name)
     try:
         write(part)
         with part.open("rb+") as file:
             os.fsync(file.fileno())
-        part.chmod(0o644)
         part.replace(target)
         _sync_folder(target.parent)
     except OSError as error:

@@ -173,8 +173,10 @@ class Guarantee:
         own = [self.noise.loss(self.unit, removed=removed, **self.bounds)]
         return [*own, (ResponseLoss(self.spent_epsilon), 1)] if self.spent_epsilon else own
 
-    def __str__(self) -> str:
-        lines = [
+    @property
+    def statements(self) -> tuple[str, ...]:
+        """The guarantee in plain words, a paragraph each, without its conditions."""
+        return (
             f"This release is ({in_full(self.epsilon)}, {in_full(self.delta)})-differentially "
             f"private at the unit {self.unit!r}.",
             f"It hides {_HIDDEN[self.unit].format(**self.bounds)}.",
@@ -183,6 +185,11 @@ class Guarantee:
             f"probable on one of the two data sets as on the other{self._exception()}.",
             *self._share(),
             _BOUNDING.format(**self.bounds) if self.unit == "user" else _EACH_BY_ITSELF,
+        )
+
+    def __str__(self) -> str:
+        lines = [
+            *self.statements,
             "It holds under these conditions:",
             *(f"  * {condition}" for condition in self.conditions),
         ]

@@ -1,8 +1,8 @@
 """From sensitive counts to a release: the one place where the line is crossed.
 
 `release` calibrates the noise once for the whole chain (theory section 3, *rows*), draws it once
-for each feasible cell, and does the rest by post-processing. What steers it is public: the
-target, the declared states, and under `destination` the row totals, which that unit does not
+for each feasible cell, and leaves the rest to `dpmarkov.postprocessing`. What steers it is public:
+the target, the declared states, and under `destination` the row totals, which that unit does not
 hide. Under `transition` and `user` nothing is read off the data but through the noise. Where there
 is a ledger, it is charged when all of that is settled and before the first random bit is drawn.
 """
@@ -24,25 +24,23 @@ from dpmarkov.errors import DpmarkovError
 from dpmarkov.guarantee import Guarantee, check_share, in_full
 from dpmarkov.mechanisms import dirichlet
 from dpmarkov.mechanisms.prior import choose_prior, floor_masses
-from dpmarkov.mechanisms.projection import project
 from dpmarkov.noise import Dirichlet, Gaussian, Geometric, Mechanism, Noise
+from dpmarkov.postprocessing import from_gammas, from_noisy_counts
 from dpmarkov.privacy.composition import ONLY_RELEASE
 from dpmarkov.privacy.pure_share import remaining
 from dpmarkov.privacy.units import Unit, UserBounds, bounds_for, sensitivity
-from dpmarkov.states import Label, StateSpace
+from dpmarkov.states import StateSpace
 
 if TYPE_CHECKING:
     from dpmarkov.ledger import Dataset
 
 __all__ = ["release"]
 
-Floats = npt.NDArray[np.float64]
-
 _DECLARED = "The states and the feasible transitions were declared without looking at the data."
 _IN_A_LEDGER = (
     "Several releases of these data add up. A ledger keeps all that are charged to it, this one "
-    "among them, within epsilon = {0.epsilon:g} and delta = {0.delta:g} together, as long as how "
-    "much noise one gets is not chosen by looking at the results of the others."
+    "among them, within epsilon = {epsilon} and delta = {delta} together, as long as how much "
+    "noise one gets is not chosen by looking at the results of the others."
 )
 _OF_A_PART = (
     "The data are of the part {0.part!r} alone, and nothing that the unit hides has data in two "
@@ -245,7 +243,8 @@ def _others(ledger: Dataset | None) -> tuple[str, ...]:
     """Say what is known of other releases of the same data."""
     if ledger is None:
         return (ONLY_RELEASE,)
-    kept = (_IN_A_LEDGER.format(ledger.budget),)
+    budget = ledger.budget
+    kept = (_IN_A_LEDGER.format(epsilon=in_full(budget.epsilon), delta=in_full(budget.delta)),)
     return kept if ledger.part is None else (*kept, _OF_A_PART.format(ledger))
 
 
@@ -315,7 +314,8 @@ def _dirichlet(
         mass = m
         asserted: tuple[str, ...] = ()
     else:
-        mass, asserted = _asserted_floor(counts, assume_floor, unit, prior)
+        eta = _number("assume_floor", assume_floor)
+        mass, asserted = _asserted_floor(counts, eta, unit, prior)
         m, debias = 0.0, False
     rate = dirichlet.exact_rate(privacy.calibrate(**goal, mass=mass))
     noise = Dirichlet(rate, mass)
@@ -324,7 +324,7 @@ def _dirichlet(
     charged = _charged(target, guarantee)
     log_g = dirichlet.draw(counts.cells, rate=rate, prior=m)
     row_totals = _public_totals(counts, unit)
-    return _from_gammas(log_g, counts.space, guarantee, rate, m, debias, row_totals, charged)
+    return from_gammas(log_g, counts.space, guarantee, rate, m, debias, row_totals, charged)
 
 
 def _prior(
@@ -370,45 +370,6 @@ def _asserted_floor(
     return float(needed.min()), (condition,)
 
 
-def _from_gammas(
-    log_g: Floats,
-    space: StateSpace,
-    guarantee: Guarantee,
-    rate: float,
-    prior: float,
-    debias: bool,
-    row_totals: npt.NDArray[np.int64] | None,
-    charged: dict[str, Any],
-) -> Release:
-    """Post-process the private gamma vector; nothing here has seen a count but public totals."""
-    rows = dirichlet.private_rows(log_g, space)
-    if row_totals is None:
-        private_counts = dirichlet.private_counts(log_g, rate=rate, prior=prior)
-        estimates, totals = private_counts, space.row_sums(private_counts)
-        spread = np.sqrt(np.maximum(totals, 0) + space.row_sizes * prior) / np.sqrt(rate)
-    else:
-        private_counts, totals = None, row_totals.astype(np.float64)
-        estimates = rows * space.spread(totals + prior * space.row_sizes) - prior
-        spread = np.zeros(totals.shape)
-    touched = 0
-    if debias:
-        projected, touched = project(estimates, totals, space)
-        # A row without data has nothing to debias: it is the prior, as drawn.
-        rows = np.where(space.spread(totals) > 0, projected, rows)
-    return Release(
-        space=space,
-        probabilities=rows,
-        guarantee=guarantee,
-        prior=prior,
-        debiased=debias,
-        touched=touched,
-        row_totals=row_totals,
-        private_counts=private_counts,
-        weak_rows=_weak_rows(totals, spread, space),
-        **charged,
-    )
-
-
 # -- noise added to counts -----------------------------------------------------------------------
 
 
@@ -418,37 +379,4 @@ def _added(counts: TransitionCounts, target: _Target, law: type[Geometric | Gaus
     charged = _charged(target, guarantee)
     noisy = counts.cells + noise.draw(counts.space.n_cells)
     row_totals = _public_totals(counts, target.unit)
-    return _from_noisy_counts(noisy, counts.space, guarantee, noise.variance, row_totals, charged)
-
-
-def _from_noisy_counts(
-    noisy: Floats,
-    space: StateSpace,
-    guarantee: Guarantee,
-    variance: float,
-    row_totals: npt.NDArray[np.int64] | None,
-    charged: dict[str, Any],
-) -> Release:
-    """Post-process the private counts; nothing here has seen a true one but public totals."""
-    if row_totals is None:
-        totals, spread = space.row_sums(noisy), np.sqrt(space.row_sizes * variance)
-    else:
-        totals, spread = row_totals.astype(np.float64), np.zeros(row_totals.shape)
-    rows, touched = project(noisy, totals, space)
-    return Release(
-        space=space,
-        probabilities=rows,
-        guarantee=guarantee,
-        prior=0.0,
-        debiased=True,
-        touched=touched,
-        row_totals=row_totals,
-        private_counts=noisy if row_totals is None else None,
-        weak_rows=_weak_rows(totals, spread, space),
-        **charged,
-    )
-
-
-def _weak_rows(totals: Floats, spread: Floats, space: StateSpace) -> tuple[Label, ...]:
-    """Name the origins without data, or with no more than two standard deviations of noise."""
-    return tuple(space.origins[i] for i in np.flatnonzero(totals <= 2 * spread))
+    return from_noisy_counts(noisy, counts.space, guarantee, noise.variance, row_totals, charged)

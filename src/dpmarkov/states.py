@@ -238,7 +238,8 @@ class StateSpace:
     def _compress(self, support: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
         rows, columns = self._support_positions(support)
         m, n = self.shape
-        keys = np.unique(rows * n + columns)
+        keys = np.sort(rows * n + columns)
+        keys = keys[np.diff(keys, prepend=-1) > 0]  # np.unique hashes: 100 times slower here
         if keys.size == m * n:
             return None
         starts = np.searchsorted(keys, np.arange(m + 1) * n)

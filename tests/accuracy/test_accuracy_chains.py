@@ -265,6 +265,22 @@ def test_a_matrix_that_is_no_chain_is_refused():
         accuracy.stationary_bound(np.full((2, 3), 1 / 3), 10)
 
 
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda P: accuracy.stationary_bound(P, 30),
+        lambda P: accuracy.stationary_prediction(P, 30),
+        lambda P: accuracy.prediction_from_variances(P, np.full((4, 4), 0.01)),
+        lambda P: accuracy.paper_stationary_bound(P, 30, size=90),
+        lambda P: accuracy.paper_ergodicity_bound(P, 30, size=90),
+    ],
+)
+def test_a_chain_of_two_parts_is_refused_by_the_names_of_its_states(ask):
+    apart = MarkovChain(np.kron(np.eye(2), np.full((2, 2), 0.5)), ["a", "b", "c", "d"])
+    with pytest.raises(DpmarkovError, match=r"{'c', 'd'} cannot be reached from .* {'a', 'b'}"):
+        ask(apart)
+
+
 def test_a_sparse_chain_too_large_to_be_dense_is_refused():
     with pytest.raises(DpmarkovError, match="20000"):
         accuracy.stationary_prediction(sparse.eye_array(10**6, format="csr"), 10)

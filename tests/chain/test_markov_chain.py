@@ -96,7 +96,10 @@ def test_the_representation_says_what_the_chain_is():
     )
     large = MarkovChain(sparse.eye_array(10_000))
     assert "10,000 states: 0, 1, 2, 3, ...; 10,000 of 100,000,000" in repr(large)
-    assert len(large._repr_html_()) < 4000
+    html = large._repr_html_()
+    assert len(html) < 4000
+    assert html.count("<tr>") == 1 + 10 + 1  # names, the first states, and that there are more
+    assert html.count("&hellip;") == 2  # to the right and below
 
 
 def test_a_notebook_shows_untrusted_labels_as_text():

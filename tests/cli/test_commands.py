@@ -93,7 +93,7 @@ def test_help_has_an_example_for_every_command(process):
     whole = process("--help")
     assert whole.code == 0
     assert "2 for what you can mend" in " ".join(whole.out.split())
-    for command in ("demo", "plan", "release", "show", "simulate", "compare"):
+    for command in ("demo", "plan", "release", "show", "report", "simulate", "compare"):
         assert command in whole.out
         done = process(command, "--help", env={"PATH": "", "TERM": "dumb", "COLUMNS": "200"})
         assert done.code == 0
@@ -104,7 +104,7 @@ def test_help_has_an_example_for_every_command(process):
 def test_every_example_of_the_help_can_be_pasted(process, tmp_path):
     assert process("demo", "--folder", "small", "--zones", 9, "--trips", 30_000).code == 0
     shell = {"PATH": f"{Path(script()[0]).parent}:/usr/bin:/bin"}
-    for command in ("demo", "plan", "release", "show", "simulate", "compare"):
+    for command in ("demo", "plan", "release", "show", "report", "simulate", "compare"):
         wide = {**os.environ, "TERM": "dumb", "COLUMNS": "200"}
         told = process(command, "--help", env=wide).out.split("Example:")[1]
         example = "\n".join(line.strip() for line in told.splitlines())

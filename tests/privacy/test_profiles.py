@@ -148,8 +148,15 @@ def test_calibration_gives_the_largest_rate_that_is_safe(unit, epsilon, log_delt
     mass = privacy.minimum_mass(unit, epsilon=epsilon, delta=delta) * excess
     rate = privacy.calibrate(unit, epsilon=epsilon, delta=delta, mass=mass)
     assert privacy.profile(unit, rate=rate, mass=mass, epsilon=epsilon) <= delta
-    above = privacy.profile(unit, rate=rate * (1 + 1e-6), mass=mass, epsilon=epsilon)
-    assert above > delta * (1 - SAFE)
+    assert privacy.profile(unit, rate=rate * (1 + 1e-9), mass=mass, epsilon=epsilon) > delta
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("delta", [1e-6, 1e-15, 1e-150])
+def test_whatever_exceeds_the_minimum_mass_has_a_rate_even_without_an_epsilon(unit, delta):
+    mass = 1.01 * privacy.minimum_mass(unit, epsilon=0, delta=delta)
+    rate = privacy.calibrate(unit, epsilon=0, delta=delta, mass=mass)
+    assert privacy.profile(unit, rate=rate, mass=mass, epsilon=0) <= delta
 
 
 def test_calibrated_rates_equal_the_oracles_from_below(oracles):
@@ -197,6 +204,20 @@ def test_renyi_equals_the_oracles_from_above(oracles):
             assert got == np.inf
         else:
             assert got == pytest.approx(float(case["divergence"]), rel=1e-12)
+
+
+@given(rate=st.floats(1e-3, 1e2), mass=st.floats(0.5, 1e4), share=st.floats(0.01, 0.99))
+def test_renyi_is_never_below_its_closed_form(rate, mass, share):
+    order = 1 + share * mass
+    got = privacy.renyi("destination", rate=rate, mass=mass, order=order)
+    with ctx.workprec(1000):
+        h, o = arb(rate), arb(order)
+        kappa = h * arb(mass)
+        # The two Betas have arguments of the same sum, whose gamma functions cancel.
+        above = (kappa + o * h).lgamma() + (kappa + h - o * h).lgamma()
+        truth = (above - (kappa + h).lgamma() - kappa.lgamma()) / (o - 1)
+        assert arb(got) >= truth
+        assert float(arb(got) / truth - 1) <= 1e-15
 
 
 @pytest.mark.parametrize("unit", UNITS)

@@ -88,6 +88,9 @@ def test_the_commission_s_files_take_the_place_of_the_simulated_city(commission)
     figures = strict((out / "taxis.json").read_text())["figures"]
     assert [x["zones"] for x in figures["sweeps"]] == [8, 7]
     assert [x["zones"] for x in figures["merging"][0]["steps"]] == [8]
+    absent = folder / "absent.geojson"
+    message = run("studies.taxis", "--fast", "--out", out, *files, "--map", absent, code=1).stderr
+    assert message.startswith(f"error: cannot read the map {absent}")
 
 
 def test_a_missing_file_is_named_without_a_traceback(tmp_path):

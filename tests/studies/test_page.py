@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
-from command_line import ROOT
+from command_line import ROOT, strict
 
 from dpmarkov.planning.text import number
 
-PAGE = " ".join((ROOT / "docs" / "studies.md").read_text().split())
+DOCS = ROOT / "docs"
+PAGE = " ".join((DOCS / "studies.md").read_text().split())
 
 
 def shown(value, digits=3):
@@ -50,6 +53,15 @@ def test_exactness(figures_of):
     assert f"k may be {ratio:.0f} times larger" in PAGE
 
 
+def test_the_points_of_the_text(figures_of):
+    found = figures_of("taxis")["text"]
+    on_the_page([x["exact epsilon"] for x in found.values()])
+    for which in ("strongest", "weak"):
+        assert f"{found[which]['size']:,} trips" in PAGE
+    wider = f"({number(found['wider']['epsilon'])}, {number(found['wider']['delta'])})"
+    assert wider.replace("e-0", "e-") in PAGE
+
+
 @pytest.mark.parametrize("key", ["printed", "sound"])
 def test_errata(figures_of, key):
     on_the_page([x[key] for x in figures_of("errata")["theorem 5"]])
@@ -61,3 +73,18 @@ def test_every_study_has_its_command_on_the_page_and_says_what_fails():
     for name in NAMES:
         assert f"python -m studies.{name} " in PAGE
     assert PAGE.count("**Not reproduced.**") == 4
+
+
+def words(svg):
+    """Give what is written on a chart, without the numbers, which tell fast from full."""
+    return {text for text in re.findall("<text[^>]*>([^<]+)<", svg) if not re.search(r"\d", text)}
+
+
+def test_the_page_shows_every_chart_as_the_studies_draw_it(all_studies):
+    _, out = all_studies
+    charts = {name for path in out.glob("*.json") for name in strict(path.read_text())["charts"]}
+    assert sorted(re.findall(r"\]\(figures/(\w+)\.svg\)", PAGE)) == sorted(charts)
+    for name in charts:
+        drawn, shown = ((folder / f"{name}.svg").read_text() for folder in (out, DOCS / "figures"))
+        missing = words(drawn) - words(shown)
+        assert not missing, f"copy {name}.svg of a full run to docs/figures"

@@ -38,7 +38,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dpmarkov.accuracy.checks import checked_chain, checked_per_row, checked_rows
+from dpmarkov.accuracy.checks import (
+    checked_chain,
+    checked_long_run,
+    checked_per_row,
+    checked_rows,
+)
 from dpmarkov.accuracy.result import Result, audience
 from dpmarkov.accuracy.rows import mean_absolute_deviation
 from dpmarkov.chain import fundamental_matrix, stationary_distribution
@@ -146,7 +151,7 @@ def stationary_bound(
     >>> print(f"{stationary_bound([[0.9, 0.1], [0.2, 0.8]], k=10_000):.3f}")
     0.009
     """
-    P = checked_chain(P)
+    P = checked_long_run(P)
     p, v, M, Var = _dirichlet_noise(P, k, means, scale)
     pi, Z = _stationary_and_fundamental(P)
     R = M.sum(axis=1)
@@ -224,7 +229,7 @@ def stationary_prediction(
     >>> print(stationary_prediction([[0.9, 0.1], [0.2, 0.8]], k=10_000))
     expected total variation 0.00639, largest standard deviation of a state 0.00801 (curator only)
     """
-    P = checked_chain(P)
+    P = checked_long_run(P)
     p, v, _, _ = _dirichlet_noise(P, k, means, scale)
     return prediction_from_variances(P, v, centres=p, released=released)
 
@@ -252,7 +257,7 @@ def prediction_from_variances(
     StationaryPrediction
         Expected total variation and the standard deviation of every state.
     """
-    P = checked_chain(P)
+    P = checked_long_run(P)
     variances = np.asarray(variances, dtype=np.float64)
     if variances.shape != P.shape or not np.all(variances >= 0):
         raise DpmarkovError(

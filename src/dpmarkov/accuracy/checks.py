@@ -9,12 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpmarkov.chain.structure import the_closed_class
 from dpmarkov.errors import DpmarkovError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["checked_chain", "checked_floor", "checked_per_row", "checked_positive", "checked_rows"]
+__all__ = [
+    "checked_chain",
+    "checked_floor",
+    "checked_long_run",
+    "checked_per_row",
+    "checked_positive",
+    "checked_rows",
+]
 
 _SUM_TOLERANCE = 1e-8
 _MOST_STATES = 20_000  # 3 GB for each dense matrix
@@ -50,6 +58,13 @@ def checked_chain(P: Any) -> NDArray[np.float64]:
     rows = checked_rows(P)
     if rows.ndim != 2 or rows.shape[0] != rows.shape[1]:
         raise DpmarkovError(f"a chain is a square matrix, shape {rows.shape} is not; give n x n")
+    return rows
+
+
+def checked_long_run(P: Any) -> NDArray[np.float64]:
+    """Return P as `checked_chain` does, or name the states that have no share in one long run."""
+    rows = checked_chain(P)
+    the_closed_class(rows, getattr(P, "labels", range(len(rows))))
     return rows
 
 

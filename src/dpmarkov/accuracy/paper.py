@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpmarkov.accuracy.checks import checked_chain, checked_floor, checked_positive
+from dpmarkov.accuracy.checks import checked_floor, checked_long_run, checked_positive
 from dpmarkov.accuracy.result import Result
 from dpmarkov.accuracy.rows import kl_bound
 from dpmarkov.chain import fundamental_matrix, stationary_distribution
@@ -52,7 +52,7 @@ def paper_stationary_bound(
     Result
         What the paper states for the expected total variation error.
     """
-    P = checked_chain(P)
+    P = checked_long_run(P)
     pi = stationary_distribution(P)
     Z = fundamental_matrix(P, pi) - 2 * pi  # from I - P + 1 pi^T to the paper's I - P - 1 pi^T
     norm = np.abs(Z).sum(axis=1).max()
@@ -99,7 +99,7 @@ def paper_ergodicity_bound(
     >>> print(f"sound {ergodicity_bound(P, k):.2f}")
     sound 1.96
     """
-    P = checked_chain(P)
+    P = checked_long_run(P)
     L = _divergence(P, stationary_distribution(P), k, size)
     return Result(float(np.sqrt(2 * L)), released)
 

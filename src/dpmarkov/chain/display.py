@@ -40,7 +40,7 @@ def in_html(P: Any, labels: Sequence[Hashable]) -> str:
         + "".join(f"<td>{P[i, j]:.4g}</td>" for j in shown)
         + "</tr>"
         for i in shown
-    )
+    ) + (f"<tr>{more}</tr>" if more else "")
     caption = f"Markov chain, {_count(n)}, {_possible(P, n)}"
     return (
         f"<table><caption>{caption}</caption><thead><tr><th></th>{head}{more}</tr></thead>"

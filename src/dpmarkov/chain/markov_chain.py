@@ -15,8 +15,9 @@ states which cannot be reached.
 
 **Large sparse chains.** Up to 3,000 states a sparse matrix is simply made dense where that is
 needed. Beyond, these work to a million states: the classes, the period, the stationary
-distribution, the entropy rate, the second eigenvalue, ``ergodicity_coefficient(inf)``, `evolve`,
-`simulate`, `lump` and `restrict`. What would fill a table of n^2 numbers says so instead.
+distribution, the entropy rate, ``ergodicity_coefficient(inf)``, `evolve`, `simulate`, `lump`,
+`restrict`, and the second eigenvalue, unless the chain mixes so slowly that Arnoldi's method gives
+up and says so. What would fill a table of n^2 numbers says so instead.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from dpmarkov.chain.validation import (
     checked_weights,
     is_sparse,
 )
+from dpmarkov.charts.views import ChainPlots
 from dpmarkov.errors import DpmarkovError
 
 if TYPE_CHECKING:
@@ -51,7 +53,7 @@ __all__ = ["MarkovChain"]
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class MarkovChain:
+class MarkovChain(ChainPlots):
     """A Markov chain on finitely many named states.
 
     Parameters

@@ -79,8 +79,9 @@ def closed_classes(P: Any) -> list[Indices]:
     graph = _graph(P)
     member = _class_of_state(graph)
     origin, destination = graph.nonzero()
-    open_classes = np.unique(member[origin][member[origin] != member[destination]])
-    return [states for states in _grouped(member) if member[states[0]] not in open_classes]
+    is_left = np.zeros(len(member), dtype=bool)
+    is_left[member[origin][member[origin] != member[destination]]] = True
+    return [states for states in _grouped(member) if not is_left[member[states[0]]]]
 
 
 def require_irreducible(P: Any, labels: Labels) -> None:

@@ -15,6 +15,7 @@ from dpmarkov.cli.ledger import ledger
 from dpmarkov.cli.output import tell
 from dpmarkov.cli.plan import plan
 from dpmarkov.cli.release import release
+from dpmarkov.cli.report import report
 from dpmarkov.cli.show import show
 from dpmarkov.cli.simulate import simulate
 
@@ -50,7 +51,7 @@ def _above(
     """Publish Markov chains from sensitive event data with differential privacy."""
 
 
-for _command in (demo, plan, release, show, simulate, compare):
+for _command in (demo, plan, release, show, report, simulate, compare):
     register(app, _command)
 app.add_typer(ledger)
 

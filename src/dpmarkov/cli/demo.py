@@ -10,8 +10,8 @@ import typer
 
 from dpmarkov.cli.options import Force, General
 from dpmarkov.cli.output import in_options, print_json, print_tables, stages
-from dpmarkov.cli.report import advised, as_dict
 from dpmarkov.cli.show import top_table
+from dpmarkov.cli.telling import advised, as_dict
 from dpmarkov.errors import DpmarkovError
 
 if TYPE_CHECKING:
@@ -51,7 +51,10 @@ def demo(
     """
     target = {"epsilon": epsilon, "delta": delta, "unit": unit}
     made = _made(folder, force, zones, trips, seed, target, mechanism)
-    actual = _actual(made)
+    from dpmarkov.planning import actual_errors
+
+    # Only a simulated city lets anyone see how far off a release is.
+    actual = actual_errors(made.release, made.counts)
     if general.json:
         print_json(_as_dict(made, actual))
     else:
@@ -103,26 +106,6 @@ def _made(
         release.save(output, overwrite=force)
     paths = {name: str(path) for name, path in {**files, "release": output}.items()}
     return _Made(paths, counts, made_plan, release)
-
-
-def _actual(made: _Made) -> dict[str, float]:
-    """Measure how far off the release is, which only a simulated city lets anyone see."""
-    import numpy as np
-
-    from dpmarkov.chain import MarkovChain
-    from dpmarkov.mechanisms.projection import project
-
-    counts, release = made.counts, made.release
-    N = counts.row_totals.astype(np.float64)
-    # A zone that nobody left is at the floor, as in a release without noise.
-    rows, _ = project(counts.cells.astype(np.float64), N, counts.space)
-    truth = MarkovChain(counts.space.to_dense(rows), counts.space.labels)
-    pi, private = truth.stationary_distribution(), release.chain.stationary_distribution()
-    shares = counts.space.spread(N / N.sum())
-    return {
-        "row_tv": float(np.abs(release.probabilities - rows) @ shares / 2),
-        "stationary_tv": float(np.abs(private - pi).sum() / 2),
-    }
 
 
 def _as_dict(made: _Made, actual: dict[str, float]) -> dict[str, Any]:

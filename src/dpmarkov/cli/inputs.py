@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from dpmarkov.ledger import Dataset
     from dpmarkov.states import Label, StateSpace
 
-__all__ = ["charged", "counted", "merged", "public_numbers"]
+__all__ = ["charged", "counted", "counted_again", "merged", "public_numbers"]
 
 _GAP = re.compile(r"(\d+(?:\.\d+)?)(s|min|h|d)?")
 _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
@@ -65,7 +66,6 @@ def counted(
     -------
     TransitionCounts
     """
-    from dpmarkov import counting
     from dpmarkov.planning.shape import check_connected
 
     asked = _asked(events)
@@ -78,23 +78,75 @@ def counted(
     common: dict[str, Any] = {
         "invalid": events.invalid, "other": other, "ledger": ledger, **_bounds(users, target)
     }  # fmt: skip
+    counts = _answered(asked, data, events, states, common)
+    check_connected(counts.space)
+    return counts
+
+
+def counted_again(data: str, events: Events, release: Release) -> TransitionCounts:
+    """Count all events over the states of a release; the result is sensitive.
+
+    Parameters
+    ----------
+    data : str
+        Path or glob.
+    events : Events
+        The columns.
+    release : Release
+        Of a chain, a table or a single row; its states may have been merged. Users are not bounded.
+
+    Returns
+    -------
+    TransitionCounts
+    """
+    from dpmarkov.counts import TransitionCounts
+    from dpmarkov.states import StateSpace
+
+    asked, space = _asked(events), release.space
+    if (space.kind == "row") != (asked == "category"):
+        raise DpmarkovError(
+            f"the release is of a {space.kind} space: --category goes with a single distribution, "
+            "all other columns with transitions"
+        )
+    group_of = {member: label for label, group in space.groups.items() for member in group}
+    states = StateSpace(group_of) if group_of else space
+    common: dict[str, Any] = {"invalid": events.invalid, "other": _like(events.other, states)}
+    counts = _answered(asked, data, events, states, common)
+    if not group_of:
+        return counts
+    seen = counts.cells.nonzero()[0]
+    names = [group_of[label] for label in states.labels]
+    triples = [
+        (names[i], names[j], count)
+        for i, j, count in zip(
+            states.rows[seen].tolist(), states.columns[seen].tolist(), counts.cells[seen].tolist(),
+            strict=True,
+        )
+    ]  # fmt: skip
+    folded = TransitionCounts.from_triples(triples, space)
+    return replace(folded, affected_rows=counts.affected_rows)
+
+
+def _answered(
+    asked: str, data: str, events: Events, states: Any, common: dict[str, Any]
+) -> TransitionCounts:
+    """Count what is asked for."""
+    from dpmarkov import counting
+
     if asked == "paths":
-        counts = counting.count_paths(
+        return counting.count_paths(
             data, entity=events.entity or "", time=events.time or "", state=events.state or "",
             states=states, tie_break=events.tie_break or (), max_gap=_gap(events.max_gap),
             drop_self=events.drop_self, **common,
         )  # fmt: skip
-    elif asked == "category":
-        counts = counting.count_categories(
+    if asked == "category":
+        return counting.count_categories(
             data, category=events.category or "", categories=states, count=events.count, **common
         )
-    else:
-        counts = counting.count_transitions(
-            data, origin=events.origin or "", destination=events.destination or "", states=states,
-            count=events.count, **common,
-        )  # fmt: skip
-    check_connected(counts.space)
-    return counts
+    return counting.count_transitions(
+        data, origin=events.origin or "", destination=events.destination or "", states=states,
+        count=events.count, **common,
+    )  # fmt: skip
 
 
 def _bounds(users: Users, target: Target) -> dict[str, Any]:

@@ -14,6 +14,7 @@ __all__ = [
     "Charging",
     "Data",
     "Declared",
+    "Drawing",
     "Events",
     "Force",
     "General",
@@ -32,6 +33,7 @@ _TARGET = "Privacy"
 _NOISE = "Noise"
 _PUBLIC = "Public numbers"
 _LEDGER = "Ledger"
+_REPORT = "Report"
 
 
 def _option(*names: str, help: str, panel: str | None = None, **more: Any) -> Any:
@@ -288,6 +290,30 @@ class Charging:
     ] = None  # fmt: skip
     dataset: Annotated[str | None, _option("--dataset", help="Its data set.", panel=_LEDGER)] = None
     part: Part = None
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What a report shows beside the release."""
+
+    map: Annotated[
+        Path | None,
+        _option("--map", metavar="GEOJSON", help="Outlines of the states, for a map.",
+                panel=_REPORT),
+    ] = None  # fmt: skip
+    map_name: Annotated[
+        str | None,
+        _option("--map-name", help="Which GeoJSON property names a state; else the one that names "
+                "most of them.", panel=_REPORT),
+    ] = None  # fmt: skip
+    title: Annotated[
+        str | None, _option("--title", help="What the report is about.", panel=_REPORT)
+    ] = None
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """The drawing as the API takes it."""
+        return {"geojson": self.map, "name": self.map_name, "title": self.title}
 
 
 @dataclass(frozen=True)

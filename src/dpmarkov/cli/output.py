@@ -38,6 +38,7 @@ __all__ = [
 _IN_OPTIONS = (
     (r"overwrite=True", "--force"),
     (r"^prior, debias\b", "--prior, --no-debias"),
+    (r"\(name=\)", "(--map-name)"),
     (r"Ledger\.create \(ledger init\)", "dpmarkov ledger init"),
     (r"\b(invalid|unit|mechanism)='(\w+)'", r"--\1 \2"),
     (r"\bto=", "merge_to="),

@@ -1,87 +1,85 @@
-"""A release in words and as plain values, from its public file alone."""
+"""``dpmarkov report``: one HTML file for a reader, or one for the curator alone."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Annotated
 
-if TYPE_CHECKING:
-    from dpmarkov.artefact import Release
+import typer
 
-__all__ = ["advised", "as_dict", "in_words"]
+from dpmarkov.cli.inputs import counted_again
+from dpmarkov.cli.options import Drawing, Events, Force, General
+from dpmarkov.cli.output import check_target, print_json
+from dpmarkov.errors import DpmarkovError
 
+__all__ = ["report"]
 
-def in_words(release: Release) -> str:
-    """Write the guarantee, the parameters and the expected error of a release."""
-    from dpmarkov.planning import expected_error
-    from dpmarkov.planning.text import number
+SUFFIXES = (".html",)
+_CURATOR = "Curator's report (not for publication)"
 
-    expected = expected_error(release)
-    errors = {
-        "row total variation": expected.row_tv,
-        "row KL divergence": expected.row_kl,
-        "stationary distribution, total variation": expected.stationary_tv,
-        "ergodicity coefficient at most": expected.ergodicity,
-    }
-    told = "; ".join(f"{name} {number(x)}" for name, x in errors.items() if x is not None)
-    rough = "" if expected.reliable else " (rough: noise is not small beside the counts)"
-    lines = [
-        f"Noise: {release.guarantee.noise}, standard deviation {number(expected.noise)} on a count"
-        + (f"; prior {release.prior:g} pseudo-counts" if release.prior else "")
-        + f". {release.touched} of {release.space.n_cells} cells ended at the floor.",
-        f"Expected error, from this release alone: {told}{rough}.",
-    ]
-    if release.weak_rows:
-        lines.append(f"Mostly noise or prior: {_some(release.weak_rows)}.")
-    if release.charge is not None:
-        lines.append(f"Charged to a ledger as {release.charge}.")
-    return "\n".join(
-        [str(release.guarantee), *(fill(line, 88, subsequent_indent="  ") for line in lines)]
-    )
+File = Annotated[Path, typer.Argument(metavar="FILE", help="What release wrote.")]
 
 
-def as_dict(release: Release) -> dict[str, Any]:
-    """Give the guarantee, the parameters and the expected error as plain values."""
-    from dpmarkov.planning import expected_error
+def report(
+    file: File,
+    drawing: Drawing,
+    events: Events,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="HTML", help="Where to: .html.")
+    ],
+    general: General,
+    curator: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DATA",
+            help="Hold the release against these sensitive events: for the curator only.",
+            rich_help_panel=_CURATOR,
+        ),
+    ] = None,
+    adjacency: Annotated[
+        Path | None,
+        typer.Option(
+            help="Which states lie next to each other (CSV or GeoJSON), to see what merging would "
+            "have given; else the map.",
+            rich_help_panel=_CURATOR,
+        ),
+    ] = None,
+    force: Force = False,
+) -> None:
+    r"""Write a report of a release: one HTML file that needs no other and fetches nothing.
 
-    promise, space = release.guarantee, release.space
-    return {
-        "guarantee": {
-            "unit": promise.unit,
-            "epsilon": promise.epsilon,
-            "delta": promise.delta,
-            **promise.bounds,
-            "conditions": list(promise.conditions),
-            "in_words": str(promise),
-        },
-        "mechanism": {
-            "name": promise.noise.mechanism,
-            **asdict(promise.noise),
-            "prior": release.prior,
-            "debiased": release.debiased,
-        },
-        "states": {"kind": space.kind, "shape": list(space.shape), "transitions": space.n_cells},
-        "cells_at_floor": release.touched,
-        "weak_rows": list(release.weak_rows),
-        "charge": release.charge,
-        "expected_error": asdict(expected_error(release)),
-    }
+    Without --curator everything in it follows from the published file. With --curator and the
+    columns of the events it shows sensitive data, and says so on every page.
+
+    Example:
+    dpmarkov report city.json --map zones.geojson -o report.html
+    """
+    from dpmarkov import charts
+    from dpmarkov.charts.look import altair
+    from dpmarkov.files import load
+
+    check_target(output, force, SUFFIXES)
+    altair()  # before any work is done
+    if curator is None:
+        if events != Events() or adjacency is not None:
+            raise DpmarkovError(
+                "columns of events and --adjacency go with --curator DATA; a public report is made "
+                "from the release alone"
+            )
+        charts.report(file, output, **drawing.keywords, overwrite=force)
+    else:
+        counts = counted_again(curator, events, load(file))
+        charts.curator_report(
+            file, counts, output, **drawing.keywords, adjacency=adjacency, overwrite=force
+        )
+    audience = "public" if curator is None else "curator only"
+    if general.json:
+        print_json({"file": str(output), "release": str(file), "audience": audience})
+    else:
+        typer.echo(f"Wrote {output}: {_FOR[audience]}")
 
 
-def advised(release: Release) -> str | None:
-    """Say which other mechanism would have been clearly better, from public numbers."""
-    from dpmarkov.planning import advice, expected_error, setting_of
-
-    promise = release.guarantee
-    return advice(
-        setting_of(release),
-        epsilon=promise.epsilon - promise.spent_epsilon,
-        delta=promise.delta,
-        mean_cell=expected_error(release).mean_cell,
-    )
-
-
-def _some(labels: tuple[Any, ...], most: int = 5) -> str:
-    more = f" and {len(labels) - most} more" if len(labels) > most else ""
-    return ", ".join(map(str, labels[:most])) + more
+_FOR = {
+    "public": "may be published with the release.",
+    "curator only": "NOT FOR PUBLICATION, it shows sensitive data.",
+}

@@ -9,7 +9,7 @@ import typer
 
 from dpmarkov.cli.options import General
 from dpmarkov.cli.output import print_json, print_tables
-from dpmarkov.cli.report import as_dict, in_words
+from dpmarkov.cli.telling import as_dict, in_words
 
 if TYPE_CHECKING:
     from dpmarkov.artefact import Release

@@ -14,13 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from dpmarkov import accuracy
+from dpmarkov.errors import DpmarkovError
 from dpmarkov.noise import Geometric
 
 if TYPE_CHECKING:
     from dpmarkov.planning.noise import Setting
     from dpmarkov.planning.shape import Shape
 
-__all__ = ["Prediction", "predict"]
+__all__ = ["Deviations", "Prediction", "deviations", "predict"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -105,17 +106,64 @@ def predict(setting: Setting, shape: Shape, *, epsilon: float, delta: float) -> 
         return Prediction(*known, None, None, None, None, reliable=False, **setting.bounds)
     rows = _rows(setting, shape, np.maximum(shape.row_totals, 1.0))
     weights = shape.row_totals / shape.row_totals.sum()
-    stationary, reliable = _stationary(shape, rows)
+    long_run = _long_run(shape, rows)
+    stationary = None if long_run is None else long_run.expected_tv
     if stationary is not None and setting.as_drawn and setting.prior:
-        stationary = min(stationary + _pull(shape, rows.q), 1.0)
+        stationary += _pull(shape, rows.q)
     return Prediction(
         *known,
         row_tv=float(weights @ rows.tv),
         row_kl=float(weights @ rows.kl),
-        stationary_tv=stationary,
+        stationary_tv=None if stationary is None else min(stationary, 1.0),
         ergodicity=_ergodicity(shape, rows),
-        reliable=reliable and sd <= _SMALL_NOISE * cell,
+        reliable=(long_run is None or long_run.reliable) and sd <= _SMALL_NOISE * cell,
         **setting.bounds,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Deviations:
+    """How far off every number of a release may be, to first order.
+
+    Parameters
+    ----------
+    cells : array of float
+        Standard deviation of each probability, aligned with the support.
+    rows : array of float
+        Expected total variation of each row.
+    states : array of float or None
+        Standard deviation of each state's share of the long run (square spaces of at most 1,000
+        states).
+    """
+
+    cells: Floats
+    rows: Floats
+    states: Floats | None
+
+
+def deviations(setting: Setting, shape: Shape) -> Deviations:
+    """Predict how far off every number of a release is.
+
+    Parameters
+    ----------
+    setting : Setting
+        The calibrated mechanism.
+    shape : Shape
+        What is public, with row totals.
+
+    Returns
+    -------
+    Deviations
+        No probability is further off than 1, however much noise there is.
+    """
+    if shape.row_totals is None:
+        raise DpmarkovError("deviations need row totals: give row_totals= or expected_total=")
+    rows = _rows(setting, shape, np.maximum(shape.row_totals, 1.0))
+    long_run = _long_run(shape, rows)
+    return Deviations(
+        np.minimum(np.sqrt(np.maximum(rows.variance, 0.0)), 1.0),
+        np.minimum(rows.tv, 1.0),
+        None if long_run is None else np.minimum(long_run.standard_deviation, 1.0),
     )
 
 
@@ -191,18 +239,17 @@ def _as_drawn(setting: Setting, C: Floats, N: Floats, shape: Shape) -> tuple[Flo
     return spread[:, 0] + np.abs(p - C), space.row_sums(surprise)
 
 
-def _stationary(shape: Shape, rows: _Rows) -> tuple[float | None, bool]:
+def _long_run(shape: Shape, rows: _Rows) -> accuracy.StationaryPrediction | None:
     space = shape.space
     if space.kind != "square" or space.shape[0] > _MOST_STATES:
-        return None, True
+        return None
     pi, Z = shape.long_run
     covariance = accuracy.stationary_covariance(
         pi, Z, space.to_dense(rows.v), space.to_dense(rows.q)
     )
     sigma = np.sqrt(covariance.diagonal())
     expected_tv = float(sigma.sum() / np.sqrt(2 * np.pi))
-    found = accuracy.StationaryPrediction(expected_tv, sigma, pi, publishable=True)
-    return min(found.expected_tv, 1.0), found.reliable
+    return accuracy.StationaryPrediction(expected_tv, sigma, pi, publishable=True)
 
 
 def _pull(shape: Shape, means: Floats) -> float:

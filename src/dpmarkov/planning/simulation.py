@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dpmarkov.planning.noise import Setting
     from dpmarkov.states import StateSpace
 
-__all__ = ["Truth", "simulated_errors"]
+__all__ = ["Truth", "errors_of", "simulated_errors"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -105,7 +105,7 @@ def simulated_errors(
     """
     chunk = max(1, _CHUNK_CELLS // truth.space.n_cells)
     sizes = [min(chunk, draws - done) for done in range(0, draws, chunk)]
-    parts = [_errors(_releases(setting, truth, size, rng), truth) for size in sizes]
+    parts = [errors_of(_releases(setting, truth, size, rng), truth) for size in sizes]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
@@ -137,7 +137,21 @@ def _dirichlet(
     return G / r - m, rows
 
 
-def _errors(released: Floats, truth: Truth) -> dict[str, Floats]:
+def errors_of(released: Floats, truth: Truth) -> dict[str, Floats]:
+    """Measure how far off released rows are.
+
+    Parameters
+    ----------
+    released : array of float
+        One release a row, its probabilities aligned with the support.
+    truth : Truth
+        What was released.
+
+    Returns
+    -------
+    dict of str to array of float
+        For each measure one error a release.
+    """
     space, C = truth.space, truth.rows
     weights = space.spread(truth.totals / truth.totals.sum())
     with np.errstate(divide="ignore", invalid="ignore"):

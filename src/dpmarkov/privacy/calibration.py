@@ -25,7 +25,7 @@ from dpmarkov.privacy.units import Unit, UserBounds, sensitivity
 
 __all__ = ["calibrate", "minimum_mass"]
 
-# Below this rate the profile has reached its limit to the last digit.
+# Below this rate, and this product of rate and mass, the profile has reached its limit.
 _LEAST_RATE = 1e-12
 
 
@@ -94,7 +94,8 @@ def calibrate(
 
         needed = minimum_mass(unit, epsilon=eps, delta=target, **bounds)
         start = 0.5 * mu * min(eps, 1.0) ** 2 / -np.log(target) / change.l2**2
-        rate = _largest(excess, start) if mu > needed else None
+        least = _LEAST_RATE / max(mu, 1.0)
+        rate = _largest(excess, start, least) if mu > needed else None
         if rate is None:
             raise _infeasible(unit, eps, target, mu, needed)
         return rate
@@ -102,16 +103,16 @@ def calibrate(
     return each(of_one, eps, target, mu)
 
 
-def _largest(excess: Callable[[float], float], start: float) -> float | None:
+def _largest(excess: Callable[[float], float], start: float, least: float) -> float | None:
     """Find the largest safe rate; none if even the least is not safe."""
-    high = max(_LEAST_RATE, start)
+    high = max(least, start)
     while excess(high) <= 0:
         high *= 4
     low = high
     while excess(low) > 0:
-        if low == _LEAST_RATE:
+        if low == least:
             return None
-        low = max(low / 4, _LEAST_RATE)
+        low = max(low / 4, least)
     return safe_root(excess, safe=low, unsafe=min(4 * low, high))
 
 
