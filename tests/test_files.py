@@ -152,6 +152,27 @@ def test_paths_that_cannot_be_are_named(release, tmp_path):
         dpm.load(tmp_path / "absent.json")
 
 
+@pytest.mark.parametrize(
+    ("side", "names", "message"),
+    [
+        ("origin", ["ü", "ü", "a<b>", "ü", "007", "007"], "'origin' was altered"),
+        ("destination", ["ü", "007", "a<b>", "007", "a<b>", "elsewhere"], "altered"),
+        ("remark", [""] * 6, "column 'remark', which no release has"),
+    ],
+)
+def test_names_for_people_are_checked_too(side, names, message, release, tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    release.save(tmp_path / "out.parquet")
+    table = pq.read_table(tmp_path / "out.parquet")
+    position = table.schema.get_field_index(side) if side in table.column_names else 0
+    change = table.set_column if side in table.column_names else table.add_column
+    pq.write_table(change(position, side, pa.array(names)), tmp_path / "out.parquet")
+    with pytest.raises(dpm.DpmarkovError, match=message):
+        dpm.load(tmp_path / "out.parquet")
+
+
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_files_of_another_kind_are_refused(suffix, tmp_path):
     import pyarrow as pa

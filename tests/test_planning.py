@@ -273,6 +273,9 @@ def test_who_cannot_meet_the_target_is_told_why():
     assert "row totals are public" in transition.contenders[0].why_not
     small = compare([40] * 6, unit="destination", draws=5, rng=1, **TARGET)
     assert "mass" in small.contenders[0].why_not
+    pure = compare([4000] * 6, unit="destination", draws=5, rng=1, epsilon=1, delta=0)
+    assert [x.name for x in pure.contenders if not x.why_not] == ["geometric"]
+    assert "Only geometric noise" in str(pure)
     space = dpm.StateSpace(range(3))
     zeros = dpm.TransitionCounts(space, [500, 0, 500] * 3)
     found = compare(zeros, unit="destination", draws=5, rng=1, **TARGET)
@@ -311,6 +314,7 @@ def test_a_support_that_is_not_strongly_connected_is_named():
         ({"expected_total": -1}, "expected_total"),
         ({"row_totals": [1, 2]}, "row_totals"),
         ({"row_totals": [-1, 2, 3]}, "row_totals"),
+        ({"row_totals": [np.inf, 2, 3]}, "row_totals"),
         ({"expected_total": 9, "matrix": np.eye(2)}, "matrix has shape"),
         ({"expected_total": 9, "matrix": np.eye(3) * 2}, "sum to 1"),
         ({"mechanism": "laplace"}, "laplace"),

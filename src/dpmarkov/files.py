@@ -74,9 +74,11 @@ def load(path: str | os.PathLike[str]) -> Release:
     source = Path(path)
     read = _by_suffix(source, {".json": _read_json, ".parquet": _read_parquet})
     try:
-        header, columns = read(source)
+        header, columns, names = read(source)
         _check_header(header, columns)
-        return _release(header, columns)
+        release = _release(header, columns)
+        _check_names(names, release.space)
+        return release
     except FileNotFoundError:
         raise DpmarkovError(f"there is no file {source}") from None
     except Exception as error:  # a hostile file may upset a parser in any way
@@ -242,12 +244,13 @@ def _write_json(release: Release, path: Path) -> None:
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
-def _read_json(path: Path) -> tuple[dict[str, Any], Columns]:
+def _read_json(path: Path) -> tuple[dict[str, Any], Columns, dict[str, Any]]:
     header = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_each_once)
     if not isinstance(header, dict):
         raise ValueError("it holds no JSON object")
     cells = header.pop("cells", {})
-    return header, {name: _column(name, np.array(values)) for name, values in cells.items()}
+    columns = {name: _column(name, np.array(values)) for name, values in cells.items()}
+    return header, columns, {}
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -284,18 +287,41 @@ def _arrow_labels(labels: tuple[Label, ...]) -> Any:
     return pa.array([str(label) for label in labels])
 
 
-def _read_parquet(path: Path) -> tuple[dict[str, Any], Columns]:
+def _read_parquet(path: Path) -> tuple[dict[str, Any], Columns, dict[str, Any]]:
     import pyarrow.parquet as pq
 
     schema = pq.read_schema(path)
     if _META not in (schema.metadata or {}):
         raise ValueError("its metadata has no release header")
     header = json.loads(schema.metadata[_META])
-    table = pq.read_table(path, columns=[name for name in _KINDS if name in schema.names])
-    return header, {name: _column(name, table[name].to_numpy()) for name in table.column_names}
+    table = pq.read_table(path)
+    names = {name: table[name] for name in ("origin", "destination")}
+    columns = {
+        name: _column(name, table[name].to_numpy())
+        for name in table.column_names
+        if name not in names
+    }
+    return header, columns, names
+
+
+def _check_names(names: dict[str, Any], space: StateSpace) -> None:
+    """Refuse names beside the cells that are not the header's: some reader takes these."""
+    import pyarrow as pa
+
+    sides = {
+        "origin": (space.origins, space.rows),
+        "destination": (space.destinations, space.columns),
+    }
+    for side, named in names.items():
+        labels, cells = sides[side]
+        expected = _arrow_labels(labels).take(pa.array(cells))
+        if not named.combine_chunks().cast(expected.type).equals(expected):
+            raise ValueError(f"its column {side!r} was altered: it does not name the cells")
 
 
 def _column(name: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    if name not in _KINDS:
+        raise ValueError(f"it has a column {name!r}, which no release has")
     if values.ndim != 1 or values.dtype != _KINDS[name]:
         raise ValueError(f"its column {name!r} is not a list of {_KINDS[name].__name__}")
     return values

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import resource
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -65,6 +67,21 @@ def events(tmp_path: Path) -> Path:
     (tmp_path / "trips.csv").write_text("from,to\n" + "\n".join(rows) + "\n")
     (tmp_path / "states.txt").write_text("\n".join(STATES) + "\n")
     return tmp_path / "trips.csv"
+
+
+def script() -> tuple[str, ...]:
+    """Find the installed script."""
+    beside = Path(sys.executable).parent / "dpmarkov"
+    found = str(beside) if beside.exists() else shutil.which("dpmarkov")
+    if found is None:
+        pytest.skip("the package is not installed with its script")
+    return (found,)
+
+
+def seconds_of_children() -> float:
+    """Processor time of all commands so far; on an idle machine they take no longer than that."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 TRIPS = ("trips.csv", "--origin", "from", "--destination", "to", "--states", "states.txt")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
-import shutil
+import re
 import sys
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import pytest
 
 import dpmarkov as dpm
 
-from .conftest import STATES, TARGET, TRIPS
+from .conftest import STATES, TARGET, TRIPS, script, seconds_of_children
 
 EDGES = [(a, b) for a in STATES for b in STATES]
 
@@ -24,15 +24,6 @@ def published(events, tmp_path):
     counts = dpm.count_transitions(events, origin="from", destination="to", states=STATES)
     dpm.release(counts, epsilon=1, delta=1e-6, unit="transition").save(tmp_path / "out.json")
     return tmp_path / "out.json"
-
-
-def script() -> tuple[str, ...]:
-    """Find the installed script."""
-    beside = Path(sys.executable).parent / "dpmarkov"
-    found = str(beside) if beside.exists() else shutil.which("dpmarkov")
-    if found is None:
-        pytest.skip("the package is not installed with its script")
-    return (found,)
 
 
 # -- each as a process of its own ----------------------------------------------------------------
@@ -101,6 +92,7 @@ def test_json_is_all_that_is_printed(process, here, events, published):
 def test_help_has_an_example_for_every_command(process):
     whole = process("--help")
     assert whole.code == 0
+    assert "2 for what you can mend" in " ".join(whole.out.split())
     for command in ("demo", "plan", "release", "show", "report", "simulate", "compare"):
         assert command in whole.out
         done = process(command, "--help", env={"PATH": "", "TERM": "dumb", "COLUMNS": "200"})
@@ -129,6 +121,17 @@ def test_help_and_the_version_import_nothing_heavy(process):
         assert "typer" in loaded
         assert not loaded & {"numpy", "scipy", "pyarrow", "duckdb", "narwhals", "flint"}
     assert dpm.__version__ in done.out
+
+
+def test_one_thread_of_openblas_is_enough_unless_told_otherwise(process):
+    code = (
+        "import os, sys\nfrom dpmarkov.cli import main\nsys.argv = ['dpmarkov', '--version']\n"
+        "try: main()\nexcept SystemExit: print(os.environ['OPENBLAS_NUM_THREADS'])"
+    )
+    free = {key: value for key, value in os.environ.items() if key != "OPENBLAS_NUM_THREADS"}
+    for told, threads in ((free, "1"), ({**free, "OPENBLAS_NUM_THREADS": "3"}, "3")):
+        done = process("-c", code, program=(sys.executable,), env=told)
+        assert done.out.split()[-1] == threads
 
 
 def test_completion_is_there(process):
@@ -267,8 +270,18 @@ def test_a_plan_opens_the_data_only_when_told_to(here, events, tmp_path):
     done = here("plan", *TRIPS, *TARGET, "--with-public-row-totals")
     assert done.code == 2
     assert "private" in done.message
+    done = here("plan", "trips.csv", "--states", "trips.csv", "--state-column", "from", *target)
+    assert done.code == 2
+    assert "the data itself" in done.message
     events.write_bytes(b"\x00 cannot be read")
     assert here("plan", *TRIPS, *target).code == 0
+
+
+def test_a_list_of_states_may_be_longer_than_a_name_of_a_file(here):
+    states = ",".join(f"zone-{i}" for i in range(999))
+    done = here("plan", "--states", states, *TARGET, "--mechanism", "geometric")
+    assert done.code == 0, done.message[:200]
+    assert "999 states" in done.out
 
 
 def test_a_plan_takes_public_totals_and_a_public_chain(here, events, published, tmp_path):
@@ -326,6 +339,7 @@ def test_a_long_simulation_is_written_in_parts(here, published, tmp_path, monkey
 
 
 def test_the_real_city_is_released_from_the_lookup_of_its_zones(process, real_data, tmp_path):
+    begun = seconds_of_children()
     states = ("--states", real_data / "taxi_zone_lookup.csv", "--state-column", "LocationID",
               "--state-where", "Borough=Manhattan",
               "--state-except", "103,104,105,153,194,202")  # fmt: skip
@@ -333,6 +347,7 @@ def test_the_real_city_is_released_from_the_lookup_of_its_zones(process, real_da
                    "--destination", "DOLocationID", *states, "--invalid", "drop", *TARGET,
                    "-o", "nyc.json")  # fmt: skip
     assert done.code == 0, done.err
+    assert seconds_of_children() - begun < 3
     made = dpm.load(tmp_path / "nyc.json")
     assert made.space.shape == (63, 63)
     pi = dict(zip(made.space.labels, made.chain.stationary_distribution(), strict=True))
@@ -356,64 +371,15 @@ def test_a_terminal_gets_drawn_tables_and_progress(here, tmp_path, monkeypatch):
     assert "drawing noise" in drawn.err
 
 
-# -- whole people --------------------------------------------------------------------------------
-
-PERSON = ("--epsilon", 2, "--delta", 1e-6, "--unit", "user")
-
-
-@pytest.fixture
-def people(tmp_path, events):
-    """Give every trip to one of 5,000 people."""
-    lines = events.read_text().splitlines()
-    named = [f"{line},{i % 5000}" for i, line in enumerate(lines[1:])]
-    (tmp_path / "trips.csv").write_text("\n".join([f"{lines[0]},who", *named]) + "\n")
-
-
-def test_release_of_people_as_a_process(process, people, tmp_path):
-    bounds = ("--max-cells", 4, "--max-per-cell", 2)
-    planned = process("plan", *TRIPS, *PERSON, *bounds, "--expected-total", 20_000)
-    assert planned.code == 0, planned.err
-    assert "What other bounds of a user would cost" in planned.out
-    made = process("release", *TRIPS, *PERSON, *bounds, "--user", "who", "-o", "out.json")
-    assert made.code == 0, made.err
-    assert "It hides whether any single person is in the data at all" in made.out
-    assert dpm.load(tmp_path / "out.json").guarantee.max_cells == 4
-    shown = process("show", "out.json", "--json")
-    assert json.loads(shown.out)["guarantee"]["max_per_cell"] == 2
-
-
-def test_bounds_from_a_share_on_the_command_line(here, people, tmp_path):
-    options = ("--user", "who", "--max-cells", "auto", "--max-per-cell", "auto")
-    made = here("release", *TRIPS, *PERSON, *options, "-o", "out.json")
-    assert made.code == 0, made.err
-    guarantee = dpm.load(tmp_path / "out.json").guarantee
-    assert (guarantee.max_cells, guarantee.spent_epsilon) == (4, 0.2)
-    compared = here("compare", *TRIPS, *PERSON, *options, "--draws", 3)
-    assert compared.code == 0, compared.err
-    assert "CURATOR ONLY" in compared.out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("release", *TRIPS, *PERSON, "-o", "o.json"), "--unit user needs --user COLUMN"),
-        (
-            ("release", *TRIPS, *PERSON, "--user", "who", "--max-cells", "few", "--max-per-cell",
-             "1", "-o", "o.json"),
-            "--max-cells must be a whole number of at least 1, not 'few'",
-        ),
-        (("release", *TRIPS, *TARGET, "--user", "who", "-o", "o.json"), "go with --unit user"),
-        (("plan", *TRIPS, *PERSON), "needs --max-cells: how much"),
-        (("plan", *TRIPS, *PERSON, "--max-cells", "auto"), "--max-cells must be a whole number"),
-        (
-            ("release", *TRIPS, *PERSON, "--user", "who", "--max-cells", "4", "--max-per-cell",
-             "1", "--bounds-epsilon", "0.1", "-o", "o.json"),
-            "--bounds-epsilon go together",
-        ),
-    ],
-)  # fmt: skip
-def test_bounds_that_do_not_fit_are_named_as_options(here, people, arguments, message, tmp_path):
-    done = here(*arguments)
-    assert done.code == 2, done.out
-    assert message in done.message
-    assert not (tmp_path / "o.json").exists()
+def test_a_narrow_terminal_cuts_no_number(here, monkeypatch):
+    told = ("--states", "1..20", "--expected-total", 3e6, *TARGET, "--mechanism", "dirichlet")
+    plain = here("plan", *told)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    drawn = re.sub("\x1b.*?m", "", here("plan", *told).out)
+    assert "─" in drawn
+    assert "…" not in drawn
+    numbers = plain.out.split("would buy:")[1].split()
+    assert [x for x in numbers if x[0].isdigit() and x not in drawn.split()] == []
+    first = drawn.split("would buy:")[1].split("\n\n")[0]
+    assert max(map(len, first.splitlines())) <= 80

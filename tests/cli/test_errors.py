@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import resource
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -58,12 +60,16 @@ CASES = {
     "an exception that is no state": (
         (*TRIPS, "--state-except", "up"), TARGET, "'up'"),
     "an empty file": (("empty.csv", *TRIPS[1:]), TARGET, "'empty.csv' is empty"),
-    "a file that is not what its suffix says": (("fake.parquet", *TRIPS[1:]), TARGET, "parquet"),
+    "a file that is not what its suffix says": (("fake.parquet", *TRIPS[1:]), TARGET,
+        "begins as text, not as Parquet"),
     "a support that is not strongly connected": (
         (*TRIPS, "--support", "halves.csv"), TARGET, "not strongly connected"),
     "a catch-all that is not named": ((*TRIPS, "--invalid", "other"), TARGET, "--other"),
     "the data as its own declaration": (
         (*edit(TRIPS, states="./trips.csv"), "--state-column", "from"), TARGET, "the data itself"),
+    "the data by a pattern, and as its own declaration": (
+        ("tr*.csv", *edit(TRIPS[1:], states="trips.csv"), "--state-column", "from"), TARGET,
+        "the data itself"),
     "categories of transitions": (
         (*TRIPS[:-2], "--categories", "a,b"), TARGET, "--categories and --category go together"),
     "states beyond counting": (edit(TRIPS, states="1..99999999999"), TARGET, "99999999999 states"),
@@ -151,10 +157,19 @@ def test_nothing_is_overwritten_without_force(here, events, published):
 
 def test_a_target_that_cannot_be_written_is_refused_before_any_work(here, events, monkeypatch):
     monkeypatch.setattr(dpm.counting, "count_transitions", None)  # counting would fail
-    for target in ("absent/out.json", "out.txt"):
-        done = here("release", *TRIPS, *TARGET, "-o", target)
+    (events.parent / "folder.json").mkdir()
+    for target, word in (
+        ("absent/out.json", "no folder absent"),
+        ("out.txt", "must end in .json or .parquet"),
+        ("folder.json", "is a folder"),
+    ):
+        done = here("release", *TRIPS, *TARGET, "-o", target, "--force")
         assert done.code == 2
-        assert target.split("/")[0] in done.message
+        assert word in done.message
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    done = here("release", *TRIPS, *TARGET, *OUT)
+    assert (done.code, done.out) == (2, "")
+    assert "the folder . cannot be written to" in done.message
 
 
 @pytest.mark.parametrize("command", ["release", "simulate", "demo"])
@@ -167,13 +182,30 @@ def test_a_full_disk_leaves_nothing_behind(process, events, tmp_path, command):
         "simulate": ("big.parquet", "--walkers", 4000, "--steps", 20, "-o", "walks.csv"),
         "demo": ("--folder", "city", "--zones", 5, "--trips", 50_000),
     }[command]
-    before = sorted(tmp_path.rglob("*.json")) + sorted(tmp_path.rglob("*.csv"))
+    before = files(tmp_path)
     # A limit on the size of files stands in for a disk without room.
     done = process(command, *arguments, preexec_fn=lambda: limit_files(1000))
     assert done.code == 2, done.err
     assert "cannot write" in done.message
     assert "Traceback" not in done.err
-    assert sorted(tmp_path.rglob("*.json")) + sorted(tmp_path.rglob("*.csv")) == before
+    assert files(tmp_path) == before
+
+
+def files(folder):
+    """Read all files below a folder, hidden ones too."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_demo_that_fails_leaves_the_city_of_an_earlier_one_as_it_was(process, here, tmp_path):
+    small = ("demo", "--folder", "city", "--zones", 5, "--trips", 9000)
+    assert here(*small).code == 0
+    before = files(tmp_path)
+    again = ("demo", "--folder", "city", "--zones", 5, "--trips", 50_000, "--force")
+    assert process(*again, preexec_fn=lambda: limit_files(1000)).code == 2
+    assert files(tmp_path) == before
+    for wrong in (("--epsilon", -1), ("--delta", 0)):  # refused before anything is written
+        assert here("demo", "--folder", "new", "--zones", 5, "--trips", 9000, *wrong).code == 2
+    assert files(tmp_path) == before
 
 
 def limit_files(size):
@@ -265,6 +297,50 @@ def test_a_mistake_of_ours_ends_with_1_and_shows_its_place_on_demand(here, event
     assert "Traceback" in done.err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (("show", "none.json"), "no file"),
+        (("plan", "--states", "a,b"), "--epsilon"),
+        (("show",), "FILE"),
+        (("relase",), "'release'"),
+        (("ledger", "show", "none.db"), "no ledger"),
+    ],
+)
+def test_whoever_asked_for_json_gets_errors_as_json(process, arguments, word):
+    done = process(*arguments, "--json")
+    assert done.code == 2
+    assert word in json.loads(done.out)["error"]
+    assert done.message.startswith("error: ")
+
+
+def test_a_full_standard_output_is_an_error_and_no_traceback(process, published):
+    with open("/dev/full", "w") as full:
+        for more in ((), ("--json",)):
+            arguments = [sys.executable, "-m", "dpmarkov", "show", str(published), *more]
+            done = subprocess.run(arguments, stdout=full, stderr=subprocess.PIPE, text=True)
+            assert done.returncode == 2
+            assert done.stderr.startswith("error: output: ")
+            assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("moment", ["typer", "numpy", "dpmarkov.files"])
+def test_an_interruption_ends_with_130_and_says_nothing(process, published, moment):
+    # As if Ctrl-C were pressed while this is imported: the command line, or the command's work.
+    code = (
+        "import sys; from importlib.abc import MetaPathFinder as Finder\n"
+        "class Pressed(Finder):\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name == '{moment}': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Pressed())\n"
+        f"sys.argv = ['dpmarkov', 'show', '{published}', *sys.argv[1:]]\n"
+        "from dpmarkov.cli import main; main()"
+    )
+    for more in ((), ("--json",)):
+        done = process("-c", code, *more, program=(sys.executable,))
+        assert (done.code, done.out, done.err) == (130, "", "")
+
+
 def test_debug_shows_the_traceback_of_an_expected_error_too(here, events):
     done = here("release", *edit(TRIPS, origin="form"), *TARGET, *OUT, "--debug")
     assert done.code == 2
@@ -292,7 +368,7 @@ def test_warnings_are_lines_on_standard_error(here, events, monkeypatch):
 
 def test_a_closed_pipe_is_no_error(process, published):
     done = process(
-        "-c", f"{__import__('sys').executable} -m dpmarkov show {published} | head -n 1",
+        "-c", f"{sys.executable} -m dpmarkov show {published} | head -n 1",
         program=("bash",), env={**os.environ},
     )  # fmt: skip
     assert done.code == 0

@@ -105,10 +105,15 @@ def test_times_in_text_are_parsed_and_what_is_none_follows_the_policy(tmp_path: 
     ("name", "content", "told"),
     [
         ("empty.csv", b"", "is empty"),
-        ("text.parquet", b"these are no columns at all", "PARQUET"),
+        ("text.parquet", b"these are no columns at all", "as text, not as Parquet"),
+        ("text.parquet", b"PAR1 and nothing more", "reading .* as PARQUET failed"),
+        ("table.csv", b"PAR1 and nothing more", "as Parquet, not as text"),
+        ("packed.csv", gzip.compress(b"o,d\n7,7\n"), "as gzip, not as text"),
+        ("wide.json", "[]".encode("utf-16"), "as UTF-16, not as text"),
+        ("sheet.csv", b"PK\x03\x04 and so on", "as ZIP or Excel, not as text"),
         ("binary.json", bytes(range(256)), "JSON"),
         ("binary.csv", bytes(range(256)), "no column 'o'|CSV"),
-        ("plain.csv.gz", b"o,d\n1,2\n", "CSV"),
+        ("plain.csv.gz", b"o,d\n1,2\n", "as text, not as gzip"),
         ("rows.xlsx", b"PK", "suffix"),
         ("rows", b"o,d\n", "suffix"),
     ],
@@ -158,3 +163,16 @@ def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(DpmarkovError):
         count_transitions(path, **ASKED | {"states": ["x", "y"]})
     assert os.listdir(tmp_path) == ["rows.csv"]
+
+
+def test_a_file_that_may_not_be_read_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "a.csv", "o,d\n7,7\n")
+
+    def forbidden(*_: Any, **__: Any) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "open", forbidden)
+    with pytest.raises(DpmarkovError, match=r"a.csv' cannot be read: Permission denied"):
+        count_transitions(path, **ASKED)

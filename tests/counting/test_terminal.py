@@ -46,7 +46,7 @@ print("counted", flush=True)
 @contextmanager
 def start(tmp_path: Path, rows: int, **streams: int) -> Iterator[subprocess.Popen[bytes]]:
     (tmp_path / "temp").mkdir()
-    (tmp_path / "rows.parquet").write_bytes(b"replaced by the query above")
+    (tmp_path / "rows.parquet").write_bytes(b"PAR1, replaced by the query above")
     with subprocess.Popen(
         [sys.executable, "-c", SCRIPT, str(rows), str(tmp_path / "rows.parquet")],
         env={**os.environ, "TMPDIR": str(tmp_path / "temp")},

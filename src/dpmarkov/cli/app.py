@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from typing import Annotated, Any
 
 import typer
 
@@ -11,6 +12,7 @@ from dpmarkov.cli.command import register
 from dpmarkov.cli.compare import compare
 from dpmarkov.cli.demo import demo
 from dpmarkov.cli.ledger import ledger
+from dpmarkov.cli.output import tell
 from dpmarkov.cli.plan import plan
 from dpmarkov.cli.release import release
 from dpmarkov.cli.report import report
@@ -19,10 +21,15 @@ from dpmarkov.cli.simulate import simulate
 
 __all__ = ["app", "main"]
 
+# What typer raises for every wrong option; it has no public name of its own.
+_UsageError: Any = typer.BadParameter.__base__
+
 app = typer.Typer(
     name="dpmarkov",
     help="Publish Markov chains from sensitive event data with differential privacy.",
-    epilog="Start with: dpmarkov demo",
+    epilog="Start with: dpmarkov demo\n\nEvery command ends with 0 when it is done, 2 for what you "
+    "can mend (a wrong option, a missing file, an infeasible target), 1 for a mistake of ours, 130 "
+    'when interrupted. With --json it prints one JSON object, an error as {"error": ...}.',
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -50,5 +57,11 @@ app.add_typer(ledger)
 
 
 def main() -> None:
-    """Run the command line."""
-    app(prog_name="dpmarkov")
+    """Run the command line; where JSON was asked for, a wrong option is told in JSON too."""
+    if "--json" not in sys.argv:
+        app(prog_name="dpmarkov")
+    try:
+        sys.exit(app(prog_name="dpmarkov", standalone_mode=False))
+    except _UsageError as error:
+        tell(error.format_message(), as_json=True)
+        sys.exit(2)

@@ -45,7 +45,7 @@ def _flat(command: Callable[..., None]) -> Callable[..., None]:
     groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
 
     def run(**given: Any) -> None:
-        with _ending_well(given["debug"]):
+        with _ending_well(given["debug"], given["json"]):
             for name, kind in groups.items():
                 given[name] = kind(**{field.name: given.pop(field.name) for field in fields(kind)})
             command(**given)
@@ -81,30 +81,30 @@ def _of_fields(kind: Any) -> list[inspect.Parameter]:
 
 
 @contextmanager
-def _ending_well(debug: bool) -> Iterator[None]:
+def _ending_well(debug: bool, json: bool) -> Iterator[None]:
     """End with a message and an exit code; a traceback is shown to who asks for it."""
+
+    def end(message: str, code: int) -> None:
+        if debug:
+            traceback.print_exc()
+        fail(message, code, as_json=json)
+
     try:
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_, **__: warn(str(message))
             yield
     except DpmarkovError as error:
-        _end(debug, in_options(str(error)), 2)
+        end(in_options(str(error)), 2)
     except (typer.Exit, typer.Abort, BrokenPipeError):
         raise  # an end on purpose, or the reader of a pipe had enough: typer knows about these
     except OSError as error:
-        _end(debug, f"{error.filename or 'a file'}: {error.strerror or 'cannot be used'}", 2)
+        # Nameless are the standard streams, and files in the hands of Arrow.
+        end(f"{error.filename or 'output'}: {error.strerror or 'cannot be written'}", 2)
     except Exception as error:
         # Its own words may hold a value of the data, so they are not repeated.
-        _end(
-            debug,
+        end(
             f"unexpected {type(error).__name__}, which is a mistake in dpmarkov or too little "
             "memory; run again with --debug to see where (a traceback may show data: do not "
             "pass it on unread)",
             1,
         )
-
-
-def _end(debug: bool, message: str, code: int) -> None:
-    if debug:
-        traceback.print_exc()
-    fail(message, code)

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from dpmarkov.cli.inputs import counted, declared_space, public_numbers
+from dpmarkov.cli.declared import declared_space
+from dpmarkov.cli.inputs import counted, public_numbers
 from dpmarkov.cli.options import Declared, Events, General, Public, Target, Users
 from dpmarkov.cli.output import in_options, print_json, print_tables
 

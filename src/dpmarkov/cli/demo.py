@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
@@ -92,13 +93,13 @@ def _made(
             raise DpmarkovError(f"{output} exists; choose another --folder, or pass --force")
         begin("simulating a city")
         city = simulate_city(zones, trips, rng=np.random.default_rng(seed))
+        begin("planning")  # before any file is written: it refuses what cannot be
+        made_plan = plan(city.space, expected_total=trips, mechanism=mechanism, **target)
+        begin("writing and counting trips")
         files = city.save(folder, overwrite=force)
-        begin("counting trips")
         counts = count_transitions(
             files["trips"], origin="origin", destination="destination", states=files["states"]
         )
-        begin("planning")
-        made_plan = plan(counts.space, expected_total=trips, mechanism=mechanism, **target)
         begin("drawing noise")
         guess: dict[str, Any] = {"expected_total": trips} if mechanism == "dirichlet" else {}
         release = dpm.release(counts, mechanism=mechanism, **guess, **target)
@@ -131,7 +132,9 @@ def _tell(made: _Made, actual: dict[str, float], zones: int, trips: int) -> None
         for key, name in names.items()
     ]  # fmt: skip
     headers = ("error", "planned", "told by the release", "actual (simulated data only)")
-    print_tables([Table("How far off:", headers, rows), top_table(made.release, 5)])
+    print_tables([Table("How far off:", headers, rows)])
+    typer.echo(fill(f"Planned with {'; '.join(made.plan.assumptions)}.", 88))
+    print_tables([top_table(made.release, 5)])
     advice = advised(made.release)
     if advice:
         typer.echo(f"\nAdvice: {in_options(advice)}.")

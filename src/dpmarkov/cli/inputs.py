@@ -1,16 +1,14 @@
-"""Events, states and public numbers, as they are given on the command line."""
+"""Events, bounds, budgets and public numbers, as they are given on the command line."""
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpmarkov.cli.declared import FROM_DATA, check_not_the_data, declared_space, table
 from dpmarkov.cli.options import (
     Charging,
     Declared,
@@ -29,53 +27,14 @@ if TYPE_CHECKING:
     from dpmarkov.ledger import Dataset
     from dpmarkov.states import Label, StateSpace
 
-__all__ = [
-    "charged",
-    "counted",
-    "counted_again",
-    "declared_space",
-    "merged",
-    "public_numbers",
-]
+__all__ = ["charged", "counted", "counted_again", "merged", "public_numbers"]
 
-_FROM_DATA = "from-data"
-_RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)")
 _GAP = re.compile(r"(\d+(?:\.\d+)?)(s|min|h|d)?")
 _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
 _KINDS = (
     "give the columns of the events in one of three ways: --origin and --destination; --entity, "
     "--time and --state for paths; --category for a single distribution"
 )
-
-
-def declared_space(declared: Declared) -> StateSpace:
-    """Read the declared states, and refuse those that make no chain.
-
-    Parameters
-    ----------
-    declared : Declared
-        What was given.
-
-    Returns
-    -------
-    StateSpace
-    """
-    from dpmarkov.counting.declared import declared_space as declared_by_api
-    from dpmarkov.planning.shape import check_connected
-
-    row = declared.categories is not None
-    if row == (declared.states is not None):
-        raise DpmarkovError(
-            "give either --states (a chain) or --categories (a single distribution): states are "
-            "public, and declared without looking at the data"
-        )
-    given = declared.categories if row else declared.states
-    assert given is not None  # for the type checker: one of the two
-    if given == _FROM_DATA:
-        raise DpmarkovError("states from the data cannot be known beforehand; declare them")
-    space = declared_by_api(_labels(given, declared), declared.support, row=row)
-    check_connected(space)
-    return space
 
 
 def counted(
@@ -112,9 +71,9 @@ def counted(
     asked = _asked(events)
     if (declared.categories is None) == (asked == "category"):
         raise DpmarkovError("--categories and --category go together; all others take --states")
-    _check_not_read_off(data, declared)
-    from_data = _FROM_DATA in (declared.states, declared.categories)
-    states = _FROM_DATA if from_data else declared_space(declared)
+    check_not_the_data(data, declared)
+    from_data = FROM_DATA in (declared.states, declared.categories)
+    states = FROM_DATA if from_data else declared_space(declared)
     other = _like(events.other, states)
     common: dict[str, Any] = {
         "invalid": events.invalid, "other": other, "ledger": ledger, **_bounds(users, target)
@@ -188,17 +147,6 @@ def _answered(
         data, origin=events.origin or "", destination=events.destination or "", states=states,
         count=events.count, **common,
     )  # fmt: skip
-
-
-def _check_not_read_off(data: str, declared: Declared) -> None:
-    """Refuse to take for declared what stands in the data."""
-    for name in ("states", "categories", "support"):
-        given = getattr(declared, name)
-        if given is not None and Path(given).expanduser().resolve() == Path(data).resolve():
-            raise DpmarkovError(
-                f"--{name} {given} is the data itself; what is public is declared without looking "
-                "at it: list it elsewhere, or take --states from-data, which is not private"
-            )
 
 
 def _bounds(users: Users, target: Target) -> dict[str, Any]:
@@ -324,7 +272,7 @@ def _rows_of(release: Release, space: StateSpace) -> Any:
 
 def _row_totals(path: Path, space: StateSpace) -> list[float]:
     """Read a CSV file whose first column names the state and whose second gives its total."""
-    _, rows = _table(path)
+    _, rows = table(path)
     try:
         given = {str(row[0]).strip(): float(row[1]) for row in rows}
     except (ValueError, IndexError):
@@ -375,84 +323,3 @@ def _like(other: str | None, states: Any) -> Label | None:
     """Read the catch-all as the states are typed."""
     labels = getattr(states, "destinations", ())
     return next((label for label in labels if str(label) == other), other)
-
-
-# -- labels ----------------------------------------------------------------------------------------
-
-
-def _labels(given: str, declared: Declared) -> Any:
-    path = Path(given).expanduser()
-    chosen = (declared.state_column, declared.state_where)
-    labels: Any
-    if chosen != (None, None):
-        labels = _of_table(path, declared)
-    elif path.is_file() or ("," not in given and not _RANGE.fullmatch(given)):
-        labels = given
-    else:
-        labels = _listed(given)
-    if declared.state_except is None:
-        return labels
-    if isinstance(labels, str):
-        from dpmarkov.counting.declared import declared_space as declared_by_api
-
-        labels = list(declared_by_api(labels, None).labels)
-    return _without(labels, declared.state_except)
-
-
-def _listed(given: str) -> range | list[Any]:
-    from dpmarkov.counting.declared import labels_of_text
-
-    bounds = _RANGE.fullmatch(given)
-    if bounds:
-        first, last = map(int, bounds.groups())
-        return range(first, last + 1)
-    return labels_of_text([part.strip() for part in given.split(",") if part.strip()])
-
-
-def _without(labels: Sequence[Any], left_out: str) -> list[Any]:
-    names = [part.strip() for part in left_out.split(",")]
-    unknown = set(names) - {str(label) for label in labels}
-    if unknown:
-        raise DpmarkovError(
-            f"--state-except names {sorted(unknown)[0]!r}, which is not among the states"
-        )
-    return [label for label in labels if str(label) not in names]
-
-
-def _of_table(path: Path, declared: Declared) -> list[Any]:
-    """Take a column of a CSV file, of those lines that fulfil the conditions."""
-    from dpmarkov.counting.declared import labels_of_text
-
-    header, rows = _table(path)
-    column = _position(declared.state_column or header[0], header, path)
-    for condition in declared.state_where or ():
-        name, mark, value = condition.partition("=")
-        if not mark:
-            raise DpmarkovError(f"--state-where {condition} must be COLUMN=VALUE")
-        where = _position(name, header, path)
-        rows = [row for row in rows if row[where] == value]
-    if not rows:
-        raise DpmarkovError(f"no line of {path} fulfils {' and '.join(declared.state_where or ())}")
-    return labels_of_text(list(dict.fromkeys(row[column] for row in rows)))
-
-
-def _position(name: str, header: list[str], path: Path) -> int:
-    if name not in header:
-        near = get_close_matches(name, header)
-        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {header}"
-        raise DpmarkovError(f"there is no column {name!r} in {path}; {hint}")
-    return header.index(name)
-
-
-def _table(path: Path) -> tuple[list[str], list[list[str]]]:
-    """Read a small public CSV file: its header, and its lines as long as that."""
-    path = path.expanduser()
-    if not path.is_file():
-        raise DpmarkovError(f"there is no file {path}")
-    try:
-        rows = list(csv.reader(path.read_text(encoding="utf-8-sig").splitlines()))
-    except (UnicodeDecodeError, csv.Error):
-        raise DpmarkovError(f"{path} cannot be read as CSV text") from None
-    if len(rows) < 2:
-        raise DpmarkovError(f"{path} has no line after its header")
-    return rows[0], [row for row in rows[1:] if len(row) == len(rows[0])]

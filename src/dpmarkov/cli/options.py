@@ -56,7 +56,7 @@ Part = Annotated[
 class General:
     """What every command takes."""
 
-    json: Annotated[bool, _option("--json", help="Print JSON and nothing else.")] = False
+    json: Annotated[bool, _option("--json", help="Print JSON only, errors too.")] = False
     debug: Annotated[bool, _option("--debug", help="Show the traceback of an error.")] = False
 
 
@@ -65,7 +65,11 @@ class Target:
     """The promise; all of it is asked for, none is silent."""
 
     epsilon: Annotated[float, _option("--epsilon", help="Epsilon, at least 0.", panel=_TARGET)]
-    delta: Annotated[float, _option("--delta", help="Delta, from 0 to 1.", panel=_TARGET)]
+    delta: Annotated[
+        float,
+        _option("--delta", help="Delta, above 0 and below 1; or 0, for geometric noise alone.",
+                panel=_TARGET),
+    ]  # fmt: skip
     unit: Annotated[
         Literal["destination", "transition", "user"],
         _option("--unit", help="What is hidden: where one transition went, that it took place, or "

@@ -1,16 +1,18 @@
 """What a user sees: results on standard output, messages on standard error.
 
 On a terminal tables are drawn with rich and long work shows its progress; into a file or a pipe
-goes plain text, and with ``--json`` nothing but JSON.
+goes plain text, and with ``--json`` nothing but one JSON object, which for an error is
+``{"error": message}``.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -28,12 +30,14 @@ __all__ = [
     "print_json",
     "print_tables",
     "stages",
+    "tell",
     "warn",
 ]
 
 # What the API calls by its keywords, the command line calls by its options.
 _IN_OPTIONS = (
     (r"overwrite=True", "--force"),
+    (r"^prior, debias\b", "--prior, --no-debias"),
     (r"\(name=\)", "(--map-name)"),
     (r"Ledger\.create \(ledger init\)", "dpmarkov ledger init"),
     (r"\b(invalid|unit|mechanism)='(\w+)'", r"--\1 \2"),
@@ -68,17 +72,25 @@ def print_tables(tables: Iterable[Table]) -> None:
 
 
 def _draw(table: Table) -> None:
+    """Draw a table; on a narrow terminal cells break between words, and no number is cut."""
     from rich import box
     from rich.console import Console
     from rich.table import Table as Drawn
 
     typer.secho(table.title, bold=True)
-    drawn = Drawn(box=box.SIMPLE_HEAD)
-    for header in table.headers:
-        drawn.add_column(header, justify="right", no_wrap=True)
+    console = Console()
+    widths = [_widest_word(column) for column in zip(table.headers, *table.rows, strict=True)]
+    room = console.width >= sum(widths) + 2 * len(widths)
+    drawn = Drawn(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, int(room), 0, 0))
+    for header, width in zip(table.headers, widths, strict=True):
+        drawn.add_column(header, justify="right", min_width=width)
     for row in table.rows:
         drawn.add_row(*row)
-    Console().print(drawn, markup=False)
+    console.print(drawn, markup=False, crop=False)
+
+
+def _widest_word(cells: Iterable[str]) -> int:
+    return max((len(word) for cell in cells for word in cell.split()), default=0)
 
 
 def warn(message: str) -> None:
@@ -86,9 +98,17 @@ def warn(message: str) -> None:
     typer.secho(f"warning: {message}", fg="yellow", err=True)
 
 
-def fail(message: str, code: int) -> NoReturn:
-    """Print an error and end."""
+def tell(message: str, *, as_json: bool = False) -> None:
+    """Print an error; to machines that asked for JSON also on standard output, as JSON."""
+    if as_json:
+        with suppress(OSError):  # it may be standard output that cannot be written
+            print_json({"error": message})
     typer.secho(f"error: {message}", fg="red", err=True)
+
+
+def fail(message: str, code: int, *, as_json: bool = False) -> NoReturn:
+    """Print an error and end."""
+    tell(message, as_json=as_json)
     raise typer.Exit(code)
 
 
@@ -106,10 +126,14 @@ def check_target(path: Path, force: bool, suffixes: tuple[str, ...]) -> None:
     """
     if path.suffix.lower() not in suffixes:
         raise DpmarkovError(f"{path} must end in {' or '.join(suffixes)}, not {path.suffix!r}")
+    if path.is_dir():
+        raise DpmarkovError(f"{path} is a folder; give the name of a file")
     if path.exists() and not force:
         raise DpmarkovError(f"{path} exists; choose another name, or pass --force")
     if not path.parent.is_dir():
         raise DpmarkovError(f"there is no folder {path.parent}; make it first")
+    if not os.access(path.parent, os.W_OK):
+        raise DpmarkovError(f"the folder {path.parent} cannot be written to; choose another")
 
 
 @contextmanager

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from dpmarkov.cli.inputs import counted, declared_space, public_numbers
+from dpmarkov.cli.declared import check_not_the_data, declared_space
+from dpmarkov.cli.inputs import counted, public_numbers
 from dpmarkov.cli.options import Declared, Events, General, Noise, Public, Target, Users
 from dpmarkov.cli.output import in_options, print_json, print_tables
 from dpmarkov.errors import DpmarkovError
@@ -49,6 +50,8 @@ def plan(
     """
     from dpmarkov.planning import plan as planned
 
+    if data is not None:
+        check_not_the_data(data, declared)
     source = declared_space(declared)
     known = public_numbers(public, source)
     if with_public_row_totals:

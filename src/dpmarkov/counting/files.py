@@ -38,6 +38,12 @@ _FORMATS = {
     ".json": "json", ".jsonl": "json", ".ndjson": "json",
 }  # fmt: skip
 _COMPRESSED = (".gz", ".zst")
+# How files begin that are no plain text.
+_BEGINNINGS = {
+    b"PAR1": "Parquet", b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd",
+    b"PK\x03\x04": "ZIP or Excel", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16",
+}  # fmt: skip
+_BEGINS_AS = {".gz": "gzip", ".zst": "zstd", ".parquet": "Parquet", ".pq": "Parquet"}
 _DELIMITERS = (",", ";", "\t", "|")
 _READ_AS_TEXT = ("text label", "integer label", "label", "id", "count")
 _PARSED_AS_INTEGER = ("integer label", "count")
@@ -90,6 +96,8 @@ def from_files(
     """
     paths = _paths(data)
     kind = _common_format(paths)
+    for path in paths:
+        _check_beginning(path)
     read = {"csv": _csv, "json": _json, "parquet": _parquet}[kind]
     text = "" if kind == "parquet" else " (text in UTF-8)"
     with plain_errors(f"reading {_shown(paths)} as {kind.upper()}{text}"):
@@ -153,6 +161,22 @@ def _format(path: str) -> str:
             f"{', '.join(_FORMATS)}, the text formats also with {' or '.join(_COMPRESSED)}"
         )
     return _FORMATS[suffixes[-1]]
+
+
+def _check_beginning(path: str) -> None:
+    """Refuse a file that is plainly not what its suffix says; an engine would say less of it."""
+    try:
+        with Path(path).open("rb") as file:
+            start = file.read(4)
+    except OSError as error:
+        raise DpmarkovError(f"file {path!r} cannot be read: {error.strerror}") from None
+    found = next((what for begin, what in _BEGINNINGS.items() if start.startswith(begin)), "text")
+    wanted = _BEGINS_AS.get(Path(path).suffix.lower(), "text")
+    if found != wanted:
+        raise DpmarkovError(
+            f"file {path!r} is not what its suffix says: it begins as {found}, not as {wanted}; "
+            "rename it, or convert it"
+        )
 
 
 def _shown(paths: Sequence[str]) -> str:

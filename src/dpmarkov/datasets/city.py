@@ -84,7 +84,7 @@ class City:
         return tuple((border.zone_a, border.zone_b) for border in self.borders)
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> dict[str, Path]:
-        """Write the city to files that the rest of the package reads.
+        """Write the city to files that the rest of the package reads, each whole or not at all.
 
         Parameters
         ----------
@@ -104,6 +104,8 @@ class City:
         DpmarkovError
             If a file is there already, or cannot be written.
         """
+        from dpmarkov.files import atomically
+
         place = Path(folder).expanduser()
         writers: dict[str, tuple[str, Callable[[Path], None]]] = {
             "trips": ("trips.parquet", self._write_trips),
@@ -117,13 +119,13 @@ class City:
             raise DpmarkovError(f"{taken[0]} exists; choose another folder, or pass overwrite=True")
         try:
             place.mkdir(parents=True, exist_ok=True)
-            for what, (_, write) in writers.items():
-                write(paths[what])
         except OSError as error:
             raise DpmarkovError(
                 f"cannot write the city to {place}: {error.strerror or error}; give a folder "
                 "that can be written, on a disk with room"
             ) from error
+        for what, (_, write) in writers.items():
+            atomically(paths[what], write)
         return paths
 
     def _write_trips(self, path: Path) -> None:

@@ -19,10 +19,18 @@ import numpy.typing as npt
 
 from dpmarkov.counts import TransitionCounts
 from dpmarkov.errors import DpmarkovError, InfeasibleError
+from dpmarkov.guarantee import check_share
 from dpmarkov.planning.noise import Setting, calibrated
-from dpmarkov.planning.shape import Shape, check_connected, public_bounds, public_shape
+from dpmarkov.planning.shape import (
+    Shape,
+    check_connected,
+    public_bounds,
+    public_shape,
+    spent_before,
+)
 from dpmarkov.planning.simulation import Truth, simulated_errors
 from dpmarkov.planning.text import Table, number
+from dpmarkov.privacy.pure_share import remaining
 
 if TYPE_CHECKING:
     from dpmarkov.privacy.units import Unit
@@ -199,7 +207,7 @@ def compare(
     counts_or_shape : TransitionCounts, StateSpace or array
         Counts: the comparison is for the curator only. Else what is public, as for `plan`.
     epsilon, delta, unit
-        The target, the same for all.
+        The target, the same for all. What counts have spent of epsilon is taken off first.
     assume_floor : float, optional
         The share that the paper's setting asserts; by default the smallest there is, as the paper
         has it.
@@ -229,7 +237,9 @@ def compare(
     check_connected(shape.space)
     generator = np.random.default_rng(rng)
     bounds = public_bounds(counts_or_shape, unit, max_cells, max_per_cell)
-    target = {"unit": unit, "epsilon": epsilon, "delta": delta, **bounds}
+    spent = spent_before(counts_or_shape)
+    check_share(unit, epsilon, spent)
+    target = {"unit": unit, "epsilon": remaining(epsilon, spent), "delta": delta, **bounds}
     floor = _smallest_share(truth) if assume_floor is None else assume_floor
     contenders = []
     for name, settings in _CONTENDERS.items():
@@ -288,6 +298,8 @@ def _calibrated(
         return None, "An asserted floor is a mass only where row totals are public."
     if name == _FLOOR and not truth.cells.all():
         return None, "Some feasible transition has no count, so no floor holds."
+    if settings["delta"] == 0 and settings["mechanism"] != "geometric":
+        return None, "Only geometric noise meets a target whose delta is 0."
     try:
         return calibrated(shape=shape, **settings), ""
     except InfeasibleError as error:

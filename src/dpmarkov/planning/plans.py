@@ -14,10 +14,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dpmarkov import privacy
 from dpmarkov.errors import InfeasibleError
+from dpmarkov.guarantee import check_share
 from dpmarkov.planning.noise import Setting, advice, calibrated
 from dpmarkov.planning.prediction import Prediction, predict
-from dpmarkov.planning.shape import Shape, check_connected, public_bounds, public_shape
+from dpmarkov.planning.shape import (
+    Shape,
+    check_connected,
+    public_bounds,
+    public_shape,
+    spent_before,
+)
 from dpmarkov.planning.text import Table, number
+from dpmarkov.privacy.pure_share import remaining
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -36,6 +44,7 @@ _TRADE = (
     "count with max_cells='auto' to choose from a share of the budget."
 )
 _BOUNDS = ("cells per user", "per cell")
+_CASES = ("epsilon", "states", *_BOUNDS)  # columns that say nothing where they stay the same
 _MOST_CELLS = 2_000_000  # of a line of the table, which is not worth waiting for
 
 
@@ -148,8 +157,8 @@ def plan(
         Of counts only the declared space is read, and under `destination` the row totals, which
         that unit leaves public. An array holds public row totals of a complete chain.
     epsilon, delta : float
-        The target.
-    unit : {"destination", "transition"}
+        The target. What counts have spent of epsilon before is taken off first.
+    unit : {"destination", "transition", "user"}
         What the release shall hide.
     mechanism, prior, debias, assume_floor
         As for `dpmarkov.release`.
@@ -188,12 +197,14 @@ def plan(
     )  # fmt: skip
     check_connected(shape.space)
     bounds = public_bounds(counts_or_row_totals, unit, max_cells, max_per_cell)
-    options = _Options(unit, delta, mechanism, prior, debias, assume_floor, bounds)
-    target = {"epsilon": epsilon, "delta": delta}
+    spent = spent_before(counts_or_row_totals)
+    check_share(unit, epsilon, spent)
+    options = _Options(unit, delta, mechanism, prior, debias, assume_floor, bounds, spent)
+    target = {"epsilon": remaining(epsilon, spent), "delta": delta}
     setting, why = options.tried(shape, epsilon)
     needed = None
     if mechanism == "dirichlet":
-        needed = privacy.minimum_mass(unit, epsilon=epsilon, delta=delta, **bounds)
+        needed = privacy.minimum_mass(unit, **target, **bounds)
     return Plan(
         unit=unit,
         epsilon=epsilon,
@@ -223,14 +234,15 @@ class _Options:
     debias: bool
     assume_floor: float | None
     bounds: UserBounds
+    spent: float
 
     def tried(self, shape: Shape, epsilon: float) -> tuple[Setting | None, str]:
         """Give the calibrated mechanism, or why there is none."""
         try:
             return calibrated(
-                self.mechanism, shape, unit=self.unit, epsilon=epsilon, delta=self.delta,
-                prior=self.prior, debias=self.debias, assume_floor=self.assume_floor,
-                **self.bounds,
+                self.mechanism, shape, unit=self.unit, epsilon=remaining(epsilon, self.spent),
+                delta=self.delta, prior=self.prior, debias=self.debias,
+                assume_floor=self.assume_floor, **self.bounds,
             ), ""  # fmt: skip
         except InfeasibleError as error:
             return None, f"{str(error)[0].upper()}{str(error)[1:]}."
@@ -245,7 +257,8 @@ class _Options:
         )
 
     def over_epsilon(self, shape: Shape, epsilons: Iterable[float]) -> tuple[Prediction, ...]:
-        return self.predicted((shape, epsilon) for epsilon in epsilons)
+        enough = (x for x in epsilons if x > self.spent or not self.spent)
+        return self.predicted((shape, epsilon) for epsilon in enough)
 
     def over_states(self, shape: Shape, epsilon: float) -> tuple[Prediction, ...]:
         """Halve the number of states again and again, all rows even.
@@ -329,6 +342,6 @@ def _table(title: str, lines: Sequence[Prediction], mechanism: Mechanism) -> Tab
     kept = {
         name: cells
         for name, cells in told.items()
-        if set(cells) - {"-", ""} and (name not in _BOUNDS or len(set(cells)) > 1)
+        if set(cells) - {"-", ""} and (name not in _CASES or len(set(cells)) > 1)
     }
     return Table(title, tuple(kept), list(zip(*kept.values(), strict=True)))

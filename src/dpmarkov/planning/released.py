@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from dpmarkov.mechanisms.projection import project
 from dpmarkov.planning.noise import Setting
 from dpmarkov.planning.prediction import Deviations, Prediction, deviations, predict
 from dpmarkov.planning.shape import Shape
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from dpmarkov.artefact import Release
 
 __all__ = ["expected_deviations", "expected_error", "setting_of", "totals_of"]
+
+Floats = npt.NDArray[np.float64]
 
 
 def expected_error(release: Release) -> Prediction:
@@ -73,7 +76,7 @@ def expected_deviations(release: Release) -> Deviations:
     return deviations(setting_of(release), _shape_of(release))
 
 
-def totals_of(release: Release) -> npt.NDArray[np.float64]:
+def totals_of(release: Release) -> Floats:
     """Give how many transitions leave each origin: public, or estimated from private counts."""
     space = release.space
     if release.private_counts is not None:
@@ -84,7 +87,19 @@ def totals_of(release: Release) -> npt.NDArray[np.float64]:
 
 def _shape_of(release: Release) -> Shape:
     told = ("read off the release",)
-    return Shape(release.space, totals_of(release), release.probabilities, told)
+    totals = totals_of(release)
+    return Shape(release.space, totals, _estimated(release, totals), told)
+
+
+def _estimated(release: Release, totals: Floats) -> Floats:
+    """Give the rows of the release, or what they were before a prior drew them to uniform."""
+    space, m = release.space, release.prior
+    if release.debiased or not m:
+        return release.probabilities
+    counts = release.private_counts
+    if counts is None:
+        counts = release.probabilities * space.spread(totals + m * space.row_sizes) - m
+    return project(counts, totals, space)[0]
 
 
 def setting_of(release: Release) -> Setting:

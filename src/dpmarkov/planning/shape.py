@@ -25,7 +25,7 @@ from dpmarkov.states import StateSpace
 if TYPE_CHECKING:
     from dpmarkov.privacy.units import Unit, UserBounds
 
-__all__ = ["Shape", "check_connected", "public_bounds", "public_shape"]
+__all__ = ["Shape", "check_connected", "public_bounds", "public_shape", "spent_before"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -130,7 +130,7 @@ def public_shape(
     elif expected_total is not None:
         even = _positive("expected_total", expected_total) / space.shape[0]
         totals = np.full(space.shape[0], even)
-        why = f"{expected_total:g} transitions, as many from each origin"
+        why = f"{expected_total:,.10g} transitions, as many from each origin"
     else:
         return Shape(space, None, _probabilities(matrix, space), ("the number is not known",))
     rows = _EVEN_ROWS if matrix is None else "rows are those of the public matrix"
@@ -166,6 +166,27 @@ def public_bounds(
     bounds: UserBounds = {"max_cells": max_cells, "max_per_cell": max_per_cell}
     sensitivity(unit, **bounds)
     return bounds if unit == "user" else {}
+
+
+def spent_before(source: Any) -> float:
+    """Give the share of epsilon that counts have spent: on merging, or on bounds of users.
+
+    Parameters
+    ----------
+    source : TransitionCounts, StateSpace or array
+        As for `public_shape`.
+
+    Returns
+    -------
+    float
+        0 for what is public.
+
+    Examples
+    --------
+    >>> spent_before(StateSpace(["sun", "rain"]))
+    0.0
+    """
+    return source.spent_epsilon if isinstance(source, TransitionCounts) else 0.0
 
 
 def check_connected(space: StateSpace) -> None:
@@ -218,10 +239,11 @@ def _space_of(source: Any) -> tuple[StateSpace, Any]:
 
 def _checked_totals(totals: npt.ArrayLike, space: StateSpace) -> Floats:
     checked = np.asarray(totals, dtype=np.float64)
-    if checked.shape != (space.shape[0],) or not np.all(checked >= 0) or not checked.any():
+    fit = checked.shape == (space.shape[0],) and bool(checked.any())
+    if not fit or not np.all((checked >= 0) & (checked < np.inf)):
         raise DpmarkovError(
-            f"row_totals must be {space.shape[0]} numbers of at least 0, one for each origin, "
-            f"not all 0; shape {checked.shape} was given"
+            f"row_totals must be {space.shape[0]} finite numbers of at least 0, one for each "
+            f"origin, not all 0; shape {checked.shape} was given"
         )
     return checked
 
