@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import shutil
 import subprocess
 import sys
@@ -76,12 +75,6 @@ def script() -> tuple[str, ...]:
     if found is None:
         pytest.skip("the package is not installed with its script")
     return (found,)
-
-
-def seconds_of_children() -> float:
-    """Processor time of all commands so far; on an idle machine they take no longer than that."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 TRIPS = ("trips.csv", "--origin", "from", "--destination", "to", "--states", "states.txt")

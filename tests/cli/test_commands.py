@@ -13,7 +13,7 @@ import pytest
 
 import dpmarkov as dpm
 
-from .conftest import STATES, TARGET, TRIPS, script, seconds_of_children
+from .conftest import STATES, TARGET, TRIPS, script
 
 EDGES = [(a, b) for a in STATES for b in STATES]
 
@@ -339,7 +339,6 @@ def test_a_long_simulation_is_written_in_parts(here, published, tmp_path, monkey
 
 
 def test_the_real_city_is_released_from_the_lookup_of_its_zones(process, real_data, tmp_path):
-    begun = seconds_of_children()
     states = ("--states", real_data / "taxi_zone_lookup.csv", "--state-column", "LocationID",
               "--state-where", "Borough=Manhattan",
               "--state-except", "103,104,105,153,194,202")  # fmt: skip
@@ -347,7 +346,6 @@ def test_the_real_city_is_released_from_the_lookup_of_its_zones(process, real_da
                    "--destination", "DOLocationID", *states, "--invalid", "drop", *TARGET,
                    "-o", "nyc.json")  # fmt: skip
     assert done.code == 0, done.err
-    assert seconds_of_children() - begun < 3
     made = dpm.load(tmp_path / "nyc.json")
     assert made.space.shape == (63, 63)
     pi = dict(zip(made.space.labels, made.chain.stationary_distribution(), strict=True))

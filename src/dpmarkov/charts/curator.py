@@ -296,10 +296,11 @@ def _mechanisms(release: Release, counts: TransitionCounts) -> tuple[list[str], 
     if draws < 2:
         return ["So many transitions are too many to simulate the other mechanisms."], []
     bounds: dict[str, Any] = dict(promise.bounds) if counts.max_cells is None else {}
+    # What the counts have spent is taken off again by the comparison.
+    epsilon = promise.epsilon - promise.spent_epsilon + counts.spent_epsilon
     try:
         found = compare(
-            counts, epsilon=promise.epsilon - promise.spent_epsilon, delta=promise.delta,
-            unit=promise.unit, draws=draws, **bounds,
+            counts, epsilon=epsilon, delta=promise.delta, unit=promise.unit, draws=draws, **bounds,
         )  # fmt: skip
     except DpmarkovError as error:
         return [f"The mechanisms cannot be compared: {error}."], []

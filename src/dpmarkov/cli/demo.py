@@ -142,3 +142,7 @@ def _tell(made: _Made, actual: dict[str, float], zones: int, trips: int) -> None
     for name, path in made.files.items():
         typer.echo(f"  {name:10} {path}")
     typer.echo(f"\nNext: dpmarkov show {made.files['release']}")
+    typer.echo("And then, with the extra of reports (pip install '.[report]'):")
+    typer.echo(
+        f"      dpmarkov report {made.files['release']} --map {made.files['map']} -o report.html"
+    )

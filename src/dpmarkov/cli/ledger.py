@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -134,8 +135,8 @@ def remaining(
         asked = {"mechanism": mechanism, "delta": at, "part": part}
         print_json({"remaining": left, **asked, "dataset": _summary(one)})
         return
-    may = f"may have epsilon = {left:g} at most" if left else "does not fit, at any epsilon"
-    spent = f"{one.spent():.4g} of {one.budget.epsilon:g} is spent at delta = {one.budget.delta:g}"
+    may = f"may have epsilon = {_down(left)} at most" if left else "does not fit, at any epsilon"
+    spent = f"{_up(one.spent())} of {one.budget.epsilon:g} is spent at delta = {one.budget.delta:g}"
     typer.echo(
         f"One more release of {name!r} with {mechanism} noise at delta = {at:g} {may}. Of the "
         f"budget, epsilon = {spent}."
@@ -223,6 +224,14 @@ def _charge(charge: Charge) -> dict[str, Any]:
     }
 
 
+def _up(spent: float) -> str:
+    return f"{float(Context(prec=4, rounding=ROUND_CEILING).create_decimal(spent)):g}"
+
+
+def _down(left: float) -> str:
+    return f"{float(Context(prec=6, rounding=ROUND_FLOOR).create_decimal(left)):g}"
+
+
 def _of_datasets(chosen: tuple[Dataset, ...]) -> Table:
     from dpmarkov.planning.text import Table
 
@@ -231,7 +240,7 @@ def _of_datasets(chosen: tuple[Dataset, ...]) -> Table:
     for one in chosen:
         charges, budget = one.charges(), one.budget
         open_ = sum(not c.artefacts and c.purpose == "release" for c in charges)
-        numbers = (f"{budget.epsilon:g}", f"{budget.delta:g}", f"{one.spent():.4g}")
+        numbers = (f"{budget.epsilon:g}", f"{budget.delta:g}", _up(one.spent()))
         rows.append((one.name, budget.unit, *numbers, str(len(charges)), str(open_)))
     return Table("Data sets (spent: epsilon at the budget's delta):", headers, rows)
 

@@ -11,6 +11,11 @@ if TYPE_CHECKING:
 
 __all__ = ["advised", "as_dict", "in_words"]
 
+_NOT_FROM_RESULTS = (
+    " (read off this release: do not choose the noise of another release of these data by it, "
+    "which would break the condition above)"
+)
+
 
 def in_words(release: Release) -> str:
     """Write the guarantee, the parameters and the expected error of a release."""
@@ -70,16 +75,21 @@ def as_dict(release: Release) -> dict[str, Any]:
 
 
 def advised(release: Release) -> str | None:
-    """Say which other mechanism would have been clearly better, from public numbers."""
+    """Say which other mechanism would have been clearly better, from what is published.
+
+    Under a ledger that is a reason for another time only: what several releases add up to holds as
+    long as the noise of none is chosen by the results of the others.
+    """
     from dpmarkov.planning import advice, expected_error, setting_of
 
     promise = release.guarantee
-    return advice(
+    found = advice(
         setting_of(release),
         epsilon=promise.epsilon - promise.spent_epsilon,
         delta=promise.delta,
         mean_cell=expected_error(release).mean_cell,
     )
+    return found and found + _NOT_FROM_RESULTS * (release.charge is not None)
 
 
 def _some(labels: tuple[Any, ...], most: int = 5) -> str:

@@ -125,6 +125,9 @@ def predict(setting: Setting, shape: Shape, *, epsilon: float, delta: float) -> 
 class Deviations:
     """How far off every number of a release may be, to first order.
 
+    These are deviations of the noise alone. A prior that stays in the rows (``debias=False``) draws
+    them towards uniform besides, which `Prediction` tells of as a whole.
+
     Parameters
     ----------
     cells : array of float
