@@ -225,10 +225,20 @@ def _charge(charge: Charge) -> dict[str, Any]:
 
 
 def _up(spent: float) -> str:
+    """Write what was spent, and not a digit less.
+
+    >>> _up(0.87241), _up(2.0)
+    ('0.8725', '2')
+    """
     return f"{float(Context(prec=4, rounding=ROUND_CEILING).create_decimal(spent)):g}"
 
 
 def _down(left: float) -> str:
+    """Write what remains, and not a digit more.
+
+    >>> _down(3.16129999), _down(0.5)
+    ('3.16129', '0.5')
+    """
     return f"{float(Context(prec=6, rounding=ROUND_FLOOR).create_decimal(left)):g}"
 
 
