@@ -100,12 +100,16 @@ def test_ctrl_c_leaves_nothing_behind(
 
 def test_ctrl_c_stops_a_query_that_postgresql_still_works_on(postgres: str) -> None:
     dbapi = pytest.importorskip("adbc_driver_postgresql.dbapi")
-    with subprocess.Popen(
-        [sys.executable, "-c", SLOW, postgres],
-        preexec_fn=heed_ctrl_c,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process, dbapi.connect(postgres) as connection, connection.cursor() as cursor:
+    with (
+        subprocess.Popen(
+            [sys.executable, "-c", SLOW, postgres],
+            preexec_fn=heed_ctrl_c,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as process,
+        dbapi.connect(postgres) as connection,
+        connection.cursor() as cursor,
+    ):
         while not cursor.execute(SLEEPING).fetchone()[0]:
             connection.rollback()  # what is seen of others is frozen in a transaction
             time.sleep(0.05)

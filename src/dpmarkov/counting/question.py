@@ -95,7 +95,8 @@ class Question:
         if self.bounds and not self.bounds.chosen:
             return replace(self, bounds=self._chosen(self.bounds, space)).answer()
         tally = self._tally(space)
-        tally.check(self.policy, [name for _, name in self.labels], self._names_of_keys)
+        labels = [name for _, name in self.labels]
+        tally.check(self.policy, labels, self._names_of_keys, timed=self.path is not None)
         return TransitionCounts(
             space,
             tally.cells,

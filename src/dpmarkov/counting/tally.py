@@ -82,16 +82,21 @@ class Tally:
         """Number of rows that the policy dropped or mapped."""
         return self.undeclared + self.unusable + self.infeasible + self.unparsable
 
-    def check(self, policy: Policy, labels: Sequence[str], others: Sequence[str]) -> None:
+    def check(
+        self, policy: Policy, labels: Sequence[str], others: Sequence[str], *, timed: bool
+    ) -> None:
         """Refuse what the policy does not allow."""
         if policy.lenient or not self.affected:
             return
         names = " or ".join(map(repr, labels))
+        iso = " (a file of text writes times as in ISO 8601)" if timed else ""
         found = {
             f"values in column {names} that are null or not among the declared states": (
                 self.undeclared
             ),
-            f"nulls or unusable values in column {' or '.join(map(repr, others))}": self.unusable,
+            f"nulls or unusable values in column {' or '.join(map(repr, others))}{iso}": (
+                self.unusable
+            ),
             f"transitions in column {names} that the declared support does not have": (
                 self.infeasible
             ),
