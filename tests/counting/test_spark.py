@@ -65,7 +65,7 @@ def test_counting_is_a_spark_job_and_only_cells_come_back(
 def test_a_gap_follows_elapsed_time_when_the_clocks_of_the_session_change(
     spark: Any, change: datetime, minutes: tuple[int, ...]
 ) -> None:
-    """What clocks show in Berlin jumps there by an hour; events are 30 and then more minutes apart."""
+    """Clocks in Berlin jump by an hour; events are 30 minutes apart, and then more."""
     times = [change + timedelta(minutes=m) for m in minutes]
     events = pa.table(
         {"e": [1] * 3, "t": pa.array(times, pa.timestamp("us", "UTC")), "s": range(3)}
