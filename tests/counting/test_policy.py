@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from dpmarkov.counting import count_categories, count_paths, count_transitions
+from dpmarkov.counting.tally import Tally
 from dpmarkov.errors import DpmarkovError
 from dpmarkov.states import StateSpace
 
@@ -66,6 +67,23 @@ def test_a_catch_all_takes_undeclared_values_and_nulls() -> None:
     )
     assert counts.to_dense()[2].tolist() == [1, 1, 0]
     assert counts.affected_rows == 2
+
+
+def test_labels_that_are_not_declared_are_one_group_however_many_they_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    came_back = []
+    of_pairs = Tally.of_pairs
+    monkeypatch.setattr(
+        Tally,
+        "of_pairs",
+        lambda table, *rest: came_back.append(len(table)) or of_pairs(table, *rest),
+    )
+    names = pa.table({"from": np.arange(5000), "to": np.arange(5000) % 2})
+    for data in (names, pl.from_arrow(names)):
+        counts = count_transitions(data, states=range(4), invalid="drop", **ASKED)
+        assert (counts.total, counts.affected_rows) == (4, 4996)
+    assert came_back == [4 + 2, 4 + 2]
 
 
 SPARSE = [("a", "b"), ("a", "x"), ("b", "x"), ("b", "b"), ("x", "a"), ("x", "x")]

@@ -57,6 +57,18 @@ def test_counting_is_a_spark_job_and_only_cells_come_back(
     assert "HashAggregate" in plan
 
 
+def test_a_column_of_names_instead_of_states_does_not_reach_the_driver(
+    spark: Any, collected: list[tuple[str, int]]
+) -> None:
+    data = spark.range(5000).selectExpr("id AS name", "id % 2 AS s")
+    counts = count_transitions(
+        data, origin="name", destination="s", states=range(2000), invalid="drop"
+    )
+    assert counts.total == 2000
+    [(_, rows)] = collected
+    assert rows == 2000 + 2
+
+
 @pytest.mark.parametrize(
     ("change", "minutes"),
     [(datetime(2024, 3, 31, 1), (-15, 15, 75)), (datetime(2024, 10, 27, 1), (-45, -15, 75))],
