@@ -217,6 +217,13 @@ def test_the_words_of_an_engine_are_kept_back() -> None:
         assert "ConversionException" in refusal(query, database=connection, **asked)
 
 
+def test_a_count_that_takes_too_much_memory_is_answered_with_the_way_to_more() -> None:
+    limited = duckdb.connect(config={"memory_limit": "20MiB", "temp_directory": ""})
+    moves = limited.sql("SELECT range AS f, range + 1 AS t FROM range(3_000_000)")
+    message = refusal(moves, origin="f", destination="t", states=[1, 2], invalid="drop")
+    assert "memory_limit" in message
+
+
 def test_other_things_than_data_are_refused() -> None:
     assert "cannot be counted" in refusal(42, **ASKED, states=["a", "b"])
     assert "several" not in refusal({"from": ["a"]}, **ASKED, states=["a", "b"])

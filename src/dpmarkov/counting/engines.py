@@ -233,6 +233,12 @@ def plain_errors(doing: str = "counting") -> Iterator[None]:
             raise
         if kind.__name__ in _ABOUT_THE_QUERY:
             raise DpmarkovError(f"{doing} failed in the engine: {error}") from None
+        if kind.__name__ == "OutOfMemoryException":
+            raise DpmarkovError(
+                f"{doing} takes more memory than DuckDB may have; give a relation of your own "
+                "connection, with a higher limit: duckdb.connect(config={'memory_limit': '8GiB'})"
+                ".read_parquet(path), say"
+            ) from None
         raise DpmarkovError(
             f"{doing} failed in the engine ({kind.__name__}); its message may quote values of "
             "the data and is kept back: check that the data can be read, row by row"
