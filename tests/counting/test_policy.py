@@ -168,6 +168,13 @@ def test_labels_of_another_type_are_refused(column: Any, states: Any, told: str)
         assert told in refusal(frame, **ASKED, states=states)
 
 
+def test_a_type_that_serves_nothing_is_called_by_its_name() -> None:
+    people = duckdb.sql("SELECT uuid() AS \"my id\", 'a' AS f, 'b' AS t")
+    asked: dict[str, Any] = {"origin": "f", "destination": "t", "states": ["a", "b"]}
+    message = refusal(people, user="my id", max_cells=1, max_per_cell=1, **asked)
+    assert "'my id' holds UUID" in message
+
+
 def test_mixed_columns_and_mixed_zones_are_refused() -> None:
     mixed = pd.DataFrame({"from": ["a", 4711], "to": ["a", "a"]})
     assert "mixed types" in refusal(mixed, **ASKED, states=["a", "b"])

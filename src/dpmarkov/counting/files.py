@@ -121,7 +121,8 @@ def _paths(data: Any) -> list[str]:
     for path in paths:
         if not Path(path).is_file():
             raise DpmarkovError(
-                f"there is no file {path!r}; give a path, or a glob like 'dir/*.csv'"
+                f"there is no file {path!r}; give a path, a glob like 'dir/*.csv', or SQL with "
+                "database="
             )
         if Path(path).stat().st_size == 0:
             raise DpmarkovError(f"file {path!r} is empty; leave it out or write it again")
@@ -133,7 +134,10 @@ def _expanded(pattern: str) -> list[str]:
         return [pattern]
     found = sorted(glob(pattern, recursive=True))
     if not found:
-        raise DpmarkovError(f"no file matches {pattern!r}; check the folder and the pattern")
+        raise DpmarkovError(
+            f"no file matches {pattern!r}; check the folder and the pattern (for SQL, say with "
+            "database= where it runs)"
+        )
     return found
 
 
