@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from dpmarkov.counting.engines import plain_errors
 from dpmarkov.counting.files import embedded
 from dpmarkov.counting.roles import Column, check_distinct
-from dpmarkov.counting.watching import watched
+from dpmarkov.counting.watching import stoppable
 from dpmarkov.errors import DpmarkovError
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _execute(cursor: Any, query: str) -> None:
         with suppress(Exception):  # SQLite's driver cannot; then the first rows come first
             cursor.adbc_cancel()
 
-    watched(lambda: cursor.execute(query), stop=stop)
+    stoppable(lambda: cursor.execute(query), stop=stop)
 
 
 def _driver(kind: str) -> Any:

@@ -55,8 +55,7 @@ class Source:
     def fetched(self, query: nw.LazyFrame[Any]) -> pa.Table:
         """Run a query over the frame, watched where that is possible."""
         if self.connection is not None:
-            stop, progress = self.connection.interrupt, self.connection.query_progress
-            return watched(lambda: fetched(query), stop=stop, progress=progress)
+            return watched(lambda: fetched(query), self.connection)
         if engine_of(query) == "spark":  # shows it by itself
             return fetched(query)
         with shown():

@@ -3,8 +3,9 @@
 DuckDB would do both by itself, and neither well enough: Ctrl-C makes it wait for running tasks,
 which may take hours, and its bar goes to standard output, where a program's results are. ADBC's
 drivers swallow the first Ctrl-C. So these run in a thread of their own, and the caller's watches
-them (`watched`). Polars and the connection behind a user's DuckDB relation heed Ctrl-C only in
-the caller's thread, so there it is the bar that has a thread (`shown`). Spark has both.
+them (`watched`, `stoppable`). Polars and the connection behind a user's DuckDB relation heed
+Ctrl-C only in the caller's thread, so there it is the bar that has a thread (`shown`). Spark has
+both.
 """
 
 from __future__ import annotations
@@ -15,9 +16,12 @@ from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from threading import Event, Thread
 from time import monotonic
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-__all__ = ["is_watched", "shown", "watched"]
+if TYPE_CHECKING:
+    import duckdb
+
+__all__ = ["is_watched", "shown", "stoppable", "watched"]
 
 T = TypeVar("T")
 
@@ -35,7 +39,25 @@ def _untold() -> float:
     return -1.0
 
 
-def watched(
+def watched(query: Callable[[], T], connection: duckdb.DuckDBPyConnection) -> T:
+    """Run a query on a DuckDB connection.
+
+    Parameters
+    ----------
+    query : callable
+        Runs it.
+    connection : duckdb.DuckDBPyConnection
+        Where it runs.
+
+    Returns
+    -------
+    object
+        What the query gives.
+    """
+    return stoppable(query, stop=connection.interrupt, progress=connection.query_progress)
+
+
+def stoppable(
     query: Callable[[], T],
     *,
     stop: Callable[[], object],
