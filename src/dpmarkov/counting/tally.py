@@ -137,10 +137,9 @@ def _positions(i: _Ints, j: _Ints, space: StateSpace) -> _Ints:
         return i.astype(np.int64) * space.shape[1] + j
     from scipy.sparse import csr_array
 
-    width = np.int32 if space.n_cells < 2**31 else np.int64  # half as wide is twice as fast
-    data = np.arange(1, space.n_cells + 1, dtype=width)
+    width: Any = np.int32 if space.n_cells < 2**31 else np.int64  # half as wide is twice as fast
     layout = (space.columns.astype(width), space.row_starts.astype(width))
-    place = csr_array((data, *layout), shape=space.shape)
+    place = csr_array((np.arange(1, space.n_cells + 1, dtype=width), *layout), shape=space.shape)
     place.has_canonical_format = True  # as the support is sorted; SciPy would look it through
     found: _Numbers = place[i, j]
     return found - 1
