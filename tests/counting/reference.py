@@ -84,6 +84,6 @@ def bounded(found: list[Any], n: int, max_cells: int, max_per_cell: int, key: st
         of_user[user][i * n + j] += count
     kept = []
     for user, counted in of_user.items():
-        drawn = sorted(counted, key=lambda cell: (lot(user, cell, key), cell))[:max_cells]
+        drawn = sorted(+counted, key=lambda cell: (lot(user, cell, key), cell))[:max_cells]
         kept += [(user, *divmod(cell, n), min(counted[cell], max_per_cell)) for cell in drawn]
     return kept

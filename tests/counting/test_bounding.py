@@ -89,6 +89,15 @@ def test_the_lot_is_fair_and_differs_between_keys_and_users() -> None:
     assert abs(agreement - users / cells) < 4.9 * spread
 
 
+def test_a_cell_of_no_transitions_takes_no_place() -> None:
+    data = pa.table({"u": [1] * 6, "o": [0] * 6, "d": range(6), "n": [0, 0, 0, 3, 0, 0]})
+    counts = count_transitions(
+        data, origin="o", destination="d", states=STATES, count="n", user="u",
+        max_cells=1, max_per_cell=2,
+    )  # fmt: skip
+    assert counts.to_dense()[0].tolist() == [0, 0, 0, 2, 0, 0]
+
+
 def test_categories_are_bounded_too() -> None:
     data = pa.table({"who": ["a", "a", "a", "b"], "grade": ["A", "A", "B", "A"]})
     counts = count_categories(

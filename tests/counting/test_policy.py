@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from dpmarkov.counting import count_categories, count_paths, count_transitions
+from dpmarkov.counting.tally import Tally
 from dpmarkov.errors import DpmarkovError
 from dpmarkov.states import StateSpace
 
@@ -66,6 +67,23 @@ def test_a_catch_all_takes_undeclared_values_and_nulls() -> None:
     )
     assert counts.to_dense()[2].tolist() == [1, 1, 0]
     assert counts.affected_rows == 2
+
+
+def test_labels_that_are_not_declared_are_one_group_however_many_they_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    came_back = []
+    of_pairs = Tally.of_pairs
+    monkeypatch.setattr(
+        Tally,
+        "of_pairs",
+        lambda table, *rest: came_back.append(len(table)) or of_pairs(table, *rest),
+    )
+    names = pa.table({"from": np.arange(5000), "to": np.arange(5000) % 2})
+    for data in (names, pl.from_arrow(names)):
+        counts = count_transitions(data, states=range(4), invalid="drop", **ASKED)
+        assert (counts.total, counts.affected_rows) == (4, 4996)
+    assert came_back == [4 + 2, 4 + 2]
 
 
 SPARSE = [("a", "b"), ("a", "x"), ("b", "x"), ("b", "b"), ("x", "a"), ("x", "x")]
@@ -150,6 +168,13 @@ def test_labels_of_another_type_are_refused(column: Any, states: Any, told: str)
         assert told in refusal(frame, **ASKED, states=states)
 
 
+def test_a_type_that_serves_nothing_is_called_by_its_name() -> None:
+    people = duckdb.sql("SELECT uuid() AS \"my id\", 'a' AS f, 'b' AS t")
+    asked: dict[str, Any] = {"origin": "f", "destination": "t", "states": ["a", "b"]}
+    message = refusal(people, user="my id", max_cells=1, max_per_cell=1, **asked)
+    assert "'my id' holds UUID" in message
+
+
 def test_mixed_columns_and_mixed_zones_are_refused() -> None:
     mixed = pd.DataFrame({"from": ["a", 4711], "to": ["a", "a"]})
     assert "mixed types" in refusal(mixed, **ASKED, states=["a", "b"])
@@ -197,6 +222,13 @@ def test_the_words_of_an_engine_are_kept_back() -> None:
     assert "ConversionException" in refusal(duckdb.sql(query), **asked)
     with duckdb.connect() as connection:
         assert "ConversionException" in refusal(query, database=connection, **asked)
+
+
+def test_a_count_that_takes_too_much_memory_is_answered_with_the_way_to_more() -> None:
+    limited = duckdb.connect(config={"memory_limit": "20MiB", "temp_directory": ""})
+    moves = limited.sql("SELECT range AS f, range + 1 AS t FROM range(3_000_000)")
+    message = refusal(moves, origin="f", destination="t", states=[1, 2], invalid="drop")
+    assert "memory_limit" in message
 
 
 def test_other_things_than_data_are_refused() -> None:

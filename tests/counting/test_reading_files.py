@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import os
 import tempfile
+import time
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +101,43 @@ def test_times_in_text_are_parsed_and_what_is_none_follows_the_policy(tmp_path: 
     counts = count_paths(path, invalid="drop", **asked)
     assert counts.to_dense().tolist() == [[0, 1], [1, 0]]
     assert counts.affected_rows == 1
+
+
+EVENTS: dict[str, Any] = {"entity": "e", "time": "t", "state": "s", "states": ["a", "b"]}
+# At 22:00, 22:30 and 23:00 in UTC, of which only the last two are written without an offset there.
+INSTANTS = ["2024-01-01T00:00:00+02:00", "2023-12-31 22:30:00", "2023-12-31T23:00:00Z"]
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+@pytest.mark.parametrize("bad", [[], ["soon"]])
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_offsets_of_times_in_text_count_and_the_machine_has_no_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, zone: str, bad: list[str], kind: str
+) -> None:
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    rows = list(zip([*INSTANTS, *bad], "abaa", strict=False))
+    csv = "e,t,s\n" + "".join(f"1,{t},{s}\n" for t, s in rows)
+    json = "".join(f'{{"e": 1, "t": "{t}", "s": "{s}"}}\n' for t, s in rows)
+    path = write(tmp_path / f"events.{kind}", csv if kind == "csv" else json)
+    try:
+        counts = count_paths(path, invalid="drop", max_gap=timedelta(minutes=30), **EVENTS)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert counts.to_dense().tolist() == [[0, 1], [1, 0]]
+    assert counts.affected_rows == len(bad)
+
+
+@pytest.mark.parametrize("written", ["01/02/2024", "2024-01-01 12:00:00 AM", "1.2.2024"])
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_times_whose_meaning_would_have_to_be_guessed_are_refused(
+    tmp_path: Path, written: str, kind: str
+) -> None:
+    csv, json = f"e,t,s\n1,{written},a\n", f'{{"e": 1, "t": "{written}", "s": "a"}}\n'
+    path = write(tmp_path / f"events.{kind}", csv if kind == "csv" else json)
+    with pytest.raises(DpmarkovError, match=r"ISO 8601"):
+        count_paths(path, **EVENTS)
 
 
 @pytest.mark.parametrize(

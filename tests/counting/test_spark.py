@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
 import narwhals as nw
@@ -54,3 +55,38 @@ def test_counting_is_a_spark_job_and_only_cells_come_back(
     [(plan, rows)] = collected
     assert rows == 2
     assert "HashAggregate" in plan
+
+
+def test_a_column_of_names_instead_of_states_does_not_reach_the_driver(
+    spark: Any, collected: list[tuple[str, int]]
+) -> None:
+    data = spark.range(5000).selectExpr("id AS name", "id % 2 AS s")
+    counts = count_transitions(
+        data, origin="name", destination="s", states=range(2000), invalid="drop"
+    )
+    assert counts.total == 2000
+    [(_, rows)] = collected
+    assert rows == 2000 + 2
+
+
+@pytest.mark.parametrize(
+    ("change", "minutes"),
+    [(datetime(2024, 3, 31, 1), (-15, 15, 75)), (datetime(2024, 10, 27, 1), (-45, -15, 75))],
+    ids=["forward", "back"],
+)
+def test_a_gap_follows_elapsed_time_when_the_clocks_of_the_session_change(
+    spark: Any, change: datetime, minutes: tuple[int, ...]
+) -> None:
+    """Clocks in Berlin jump by an hour; events are 30 minutes apart, and then more."""
+    times = [change + timedelta(minutes=m) for m in minutes]
+    events = pa.table(
+        {"e": [1] * 3, "t": pa.array(times, pa.timestamp("us", "UTC")), "s": range(3)}
+    )
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    try:
+        data = spark.createDataFrame(events)
+        counts = count_paths(data, max_gap=timedelta(minutes=30), **PATHS)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+    assert counts.to_dense().tolist() == [[0, 1, 0], [0, 0, 0], [0, 0, 0]]

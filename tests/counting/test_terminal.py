@@ -15,9 +15,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
+import polars as pl
 import pytest
 
-from dpmarkov.counting import watching
+from dpmarkov.counting import count_transitions, watching
 from dpmarkov.counting.engines import plain_errors
 
 # Counts a cross join that would take hours, unless it is told how many rows to make.
@@ -30,6 +31,8 @@ def read(connection, *_, **__):
     print("counting", flush=True)
     return connection.sql(query)
 files._parquet = read
+for module in sys.argv[3:]:
+    __import__(module)
 count_transitions(sys.argv[2], origin="o", destination="d", states=[0, 1])
 print("counted", flush=True)
 """
@@ -42,13 +45,23 @@ count_transitions(sys.argv[1], origin="o", destination="d", states=[0, 1])
 print("counted", flush=True)
 """
 
+SLOW = """
+import sys
+from dpmarkov.counting import count_transitions
+query = "SELECT k % 2 AS o, 1 AS d, pg_sleep(60) FROM generate_series(1, 1000) AS k"
+count_transitions(query, database=sys.argv[1], origin="o", destination="d", states=[0, 1])
+"""
+SLEEPING = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+
 
 @contextmanager
-def start(tmp_path: Path, rows: int, **streams: int) -> Iterator[subprocess.Popen[bytes]]:
+def start(
+    tmp_path: Path, rows: int, *modules: str, **streams: int
+) -> Iterator[subprocess.Popen[bytes]]:
     (tmp_path / "temp").mkdir()
     (tmp_path / "rows.parquet").write_bytes(b"PAR1, replaced by the query above")
     with subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, str(rows), str(tmp_path / "rows.parquet")],
+        [sys.executable, "-c", SCRIPT, str(rows), str(tmp_path / "rows.parquet"), *modules],
         env={**os.environ, "TMPDIR": str(tmp_path / "temp")},
         cwd=tmp_path,
         preexec_fn=heed_ctrl_c,
@@ -65,10 +78,16 @@ def heed_ctrl_c() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-# While it begins, while DuckDB gathers the rows of one side, and while it joins and counts.
-@pytest.mark.parametrize("seconds", [0.1, 0.45, 0.8])
-def test_ctrl_c_leaves_nothing_behind(tmp_path: Path, seconds: float) -> None:
-    with start(tmp_path, 10**8, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+# While it begins, while DuckDB gathers the rows of one side, and while it joins and counts. Polars
+# puts a handler of its own beside Python's, with which Ctrl-C ends no waiting for a lock.
+@pytest.mark.parametrize(
+    ("seconds", "modules"), [(0.1, ()), (0.45, ()), (0.8, ()), (0.8, ("polars",))]
+)
+def test_ctrl_c_leaves_nothing_behind(
+    tmp_path: Path, seconds: float, modules: tuple[str, ...]
+) -> None:
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with start(tmp_path, 10**8, *modules, **streams) as process:
         assert process.stdout is not None
         process.stdout.readline()
         time.sleep(seconds)
@@ -77,6 +96,29 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path, seconds: float) -> None:
     assert b"KeyboardInterrupt" in errors
     assert os.listdir(tmp_path / "temp") == []
     assert sorted(os.listdir(tmp_path)) == ["rows.parquet", "temp"]
+
+
+def test_ctrl_c_stops_a_query_that_postgresql_still_works_on(postgres: str) -> None:
+    dbapi = pytest.importorskip("adbc_driver_postgresql.dbapi")
+    with (
+        subprocess.Popen(
+            [sys.executable, "-c", SLOW, postgres],
+            preexec_fn=heed_ctrl_c,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as process,
+        dbapi.connect(postgres) as connection,
+        connection.cursor() as cursor,
+    ):
+        while not cursor.execute(SLEEPING).fetchone()[0]:
+            connection.rollback()  # what is seen of others is frozen in a transaction
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+        connection.rollback()
+        assert cursor.execute(SLEEPING).fetchone() == (0,)
+    assert b"KeyboardInterrupt" in errors
+    assert b"DpmarkovError" not in errors
 
 
 def test_a_query_that_duckdb_calls_interrupted_is_a_keyboard_interrupt() -> None:
@@ -109,19 +151,33 @@ def test_progress_is_told_as_the_engine_tells_it(
     told = iter([-1.0, 12.4, 99.6])
     outcome: Future[str] = Future()
 
-    class Connection:
-        def query_progress(self) -> float:
-            percent = next(told)
-            if percent > 99:
-                outcome.set_result("done")
-            return percent
+    def progress() -> float:
+        percent = next(told)
+        if percent > 99:
+            outcome.set_result("done")
+        return percent
 
     monkeypatch.setattr(watching, "_PATIENCE", 0.0)
     monkeypatch.setattr(watching, "_BETWEEN", 0.0)
-    watching._show(outcome, Connection())  # type: ignore[arg-type]
+    watching._show(outcome, progress)
     erased = "\r\x1b[2K"
     lines = ["counting, 0 s", "counting, 0 s, 12%", "counting, 0 s, 100%"]
     assert capsys.readouterr() == ("", "".join(erased + line for line in [*lines, ""]))
+
+
+def test_what_runs_in_the_thread_of_the_caller_is_shown_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(watching, "is_watched", lambda: True)
+    monkeypatch.setattr(watching, "_PATIENCE", 0.0)
+    data = pl.LazyFrame({"o": [0, 1], "d": [1, 1]}).map_batches(
+        lambda rows: time.sleep(0.3) or rows
+    )
+    count_transitions(data, origin="o", destination="d", states=[0, 1])
+    printed, shown = capsys.readouterr()
+    assert printed == ""
+    assert "counting, 0 s" in shown
+    assert shown.endswith("\r\x1b[2K")
 
 
 def test_nothing_is_shown_where_nobody_watches(tmp_path: Path) -> None:

@@ -92,7 +92,8 @@ def bounded(frame: nw.LazyFrame[Any], bounds: Bounds) -> nw.LazyFrame[Any]:
     assert max_cells is not None  # those to be chosen have been chosen by now
     assert max_per_cell is not None
     by_user = coefficients(summed(frame, "user", "position"), "user", bounds.key)
-    astray = (nw.col("position") < 0) | nw.col("user").is_null()
+    # Nor does a cell of no transitions take the place of another.
+    astray = (nw.col("position") < 0) | nw.col("user").is_null() | (nw.col("n") == 0)
     drawn = by_user.with_columns(lot=_lot(), one=whole(1)).with_columns(
         astray=nw.when(astray).then(whole(1)).otherwise(whole(0))
     )

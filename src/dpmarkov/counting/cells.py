@@ -128,7 +128,8 @@ def _codes(labels: tuple[Label, ...], dtype: nw.dtypes.DType) -> pa.Table:
     label, code = pa.array(labels), np.arange(len(labels), dtype=np.int32)
     if dtype.is_integer() and not isinstance(dtype, nw.Int128):
         limits = np.iinfo(str(dtype).lower())
-        fits = [limits.min <= int(str(x)) <= limits.max for x in labels]
+        values = label.to_numpy()
+        fits = (limits.min <= values) & (values <= limits.max)
         label, code = label.filter(pa.array(fits)), code[fits]
     return pa.table({_LABEL: label, "code": code})
 

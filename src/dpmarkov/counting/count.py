@@ -196,7 +196,8 @@ def count_paths(
     data : path, glob, list of paths, SQL text or frame
         As for `count_transitions`.
     entity, time, state : str
-        The columns of who, when and where. A time is a date, a time or a number.
+        The columns of who, when and where. A time is a date, a time or a number; in files of text
+        written as in ISO 8601, and in UTC where it has no offset.
     states, support : optional
         As for `count_transitions`; `states` must be given.
     tie_break : str or list of str

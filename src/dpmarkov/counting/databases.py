@@ -8,7 +8,7 @@ to the wanted columns first. A stream can be read once, and counting reads it on
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from os import fspath
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from dpmarkov.counting.engines import plain_errors
 from dpmarkov.counting.files import embedded
 from dpmarkov.counting.roles import Column, check_distinct
+from dpmarkov.counting.watching import stoppable
 from dpmarkov.errors import DpmarkovError
 
 if TYPE_CHECKING:
@@ -92,12 +93,22 @@ def _stream(database: Any, query: str, columns: Sequence[Column]) -> Iterator[An
     uri = str(database) if kind == "postgresql" else str(database).removeprefix(_SQLITE)
     wanted = ", ".join('"' + name.replace('"', '""') + '"' for name in _names(columns))
     with driver.connect(uri) as theirs, theirs.cursor() as cursor:
-        cursor.execute(f"SELECT * FROM ({query.strip().rstrip(';')}) AS data LIMIT 0")
+        _execute(cursor, f"SELECT * FROM ({query.strip().rstrip(';')}) AS data LIMIT 0")
         present = [field[0] for field in cursor.description]
         check_distinct(columns, present)
         if set(_names(columns)) <= set(present):
-            cursor.execute(f"SELECT {wanted} FROM ({query.strip().rstrip(';')}) AS data")
+            _execute(cursor, f"SELECT {wanted} FROM ({query.strip().rstrip(';')}) AS data")
         yield cursor.fetch_record_batch()
+
+
+def _execute(cursor: Any, query: str) -> None:
+    """Run a query up to its first rows, which a database may have to work long for."""
+
+    def stop() -> None:
+        with suppress(Exception):  # SQLite's driver cannot; then the first rows come first
+            cursor.adbc_cancel()
+
+    stoppable(lambda: cursor.execute(query), stop=stop)
 
 
 def _driver(kind: str) -> Any:

@@ -183,16 +183,28 @@ def _slices() -> list[tuple[str, int]]:
 
 
 def on_one_clock(frame: nw.LazyFrame[Any], time: str) -> nw.LazyFrame[Any]:
-    """Take the zone off DuckDB's times, whose differences follow the calendar of the session.
+    """Take the zone off times, where differences follow the clocks or calendar of the session.
 
-    There a day on which the clocks change has 24 hours; on the other engines it has 23 or 25.
+    On a day on which the clocks change, midnight to midnight is 23 or 25 hours. DuckDB calls that
+    a day of 24, and so does Spark, to which half an hour across the change is an hour and a half.
     """
     dtype = frame.collect_schema()[time]
     zoned = isinstance(dtype, nw.Datetime) and dtype.time_zone is not None
-    if not zoned or engine_of(frame) != "duckdb":
+    take_off = {"duckdb": _utc_on_duckdb, "spark": _utc_on_spark}.get(engine_of(frame))
+    if take_off is None or not zoned:
         return frame
-    utc = f'* REPLACE (timezone(\'UTC\', "{time}") AS "{time}")'
-    return _lazy(frame.to_native().project(utc))
+    return _lazy(take_off(frame.to_native(), time))
+
+
+def _utc_on_duckdb(relation: Any, time: str) -> Any:
+    return relation.project(f'* REPLACE (timezone(\'UTC\', "{time}") AS "{time}")')
+
+
+def _utc_on_spark(frame: Any, time: str) -> Any:
+    from pyspark.sql import functions
+
+    since_1970 = f"unix_micros(`{time}`) * INTERVAL '0.000001' SECOND"
+    return frame.withColumn(time, functions.expr(f"TIMESTAMP_NTZ '1970-01-01' + {since_1970}"))
 
 
 # -- results and failures ------------------------------------------------------------------
@@ -221,6 +233,12 @@ def plain_errors(doing: str = "counting") -> Iterator[None]:
             raise
         if kind.__name__ in _ABOUT_THE_QUERY:
             raise DpmarkovError(f"{doing} failed in the engine: {error}") from None
+        if kind.__name__ == "OutOfMemoryException":
+            raise DpmarkovError(
+                f"{doing} takes more memory than DuckDB may have; give a relation of your own "
+                "connection, with a higher limit: duckdb.connect(config={'memory_limit': '8GiB'})"
+                ".read_parquet(path), say"
+            ) from None
         raise DpmarkovError(
             f"{doing} failed in the engine ({kind.__name__}); its message may quote values of "
             "the data and is kept back: check that the data can be read, row by row"

@@ -2,8 +2,10 @@
 
 Text has no types, so they are given by the role of a column and not by what its first rows
 look like: labels and ids are read as text (a zero-padded code keeps its zeros) and integers are
-parsed only where the declared states are integers. A value that does not parse becomes a null
-and falls under the policy; a line that does not parse is counted among the rejected.
+parsed only where the declared states are integers. Times are numbers or in ISO 8601, and one
+without an offset is in UTC; any other way of writing them (is 01/02 in January?) would have to be
+guessed. A value that does not parse becomes a null and falls under the policy; a line that does
+not parse is counted among the rejected.
 
 The connection is our own: its memory is limited, what does not fit goes to a temporary folder
 that is removed in any case.
@@ -47,6 +49,7 @@ _BEGINS_AS = {".gz": "gzip", ".zst": "zstd", ".parquet": "Parquet", ".pq": "Parq
 _DELIMITERS = (",", ";", "\t", "|")
 _READ_AS_TEXT = ("text label", "integer label", "label", "id", "count")
 _PARSED_AS_INTEGER = ("integer label", "count")
+_NUMBERS = ("BIGINT", "UBIGINT", "HUGEINT", "DOUBLE")
 
 
 @contextmanager
@@ -65,6 +68,7 @@ def embedded() -> Iterator[duckdb.DuckDBPyConnection]:
         try:
             connection.execute(f"SET enable_progress_bar = {str(is_watched()).lower()}")
             connection.execute("SET enable_progress_bar_print = false")  # `watching` does that
+            connection.execute("SET TimeZone = 'UTC'")  # not that of the machine
             yield connection
         finally:
             connection.close()
@@ -125,7 +129,8 @@ def _paths(data: Any) -> list[str]:
     for path in paths:
         if not Path(path).is_file():
             raise DpmarkovError(
-                f"there is no file {path!r}; give a path, or a glob like 'dir/*.csv'"
+                f"there is no file {path!r}; give a path, a glob like 'dir/*.csv', or SQL with "
+                "database="
             )
         if Path(path).stat().st_size == 0:
             raise DpmarkovError(f"file {path!r} is empty; leave it out or write it again")
@@ -137,7 +142,10 @@ def _expanded(pattern: str) -> list[str]:
         return [pattern]
     found = sorted(glob(pattern, recursive=True))
     if not found:
-        raise DpmarkovError(f"no file matches {pattern!r}; check the folder and the pattern")
+        raise DpmarkovError(
+            f"no file matches {pattern!r}; check the folder and the pattern (for SQL, say with "
+            "database= where it runs)"
+        )
     return found
 
 
@@ -214,11 +222,12 @@ def _csv_of_one_header(
     lenient: bool,
 ) -> duckdb.DuckDBPyRelation:
     rejects = {"store_rejects": True, "rejects_limit": 0} if lenient else {}
+    options = {"header": True, "delim": mark, **rejects}
     text = {c.name: "VARCHAR" for c in columns if c.role in _READ_AS_TEXT}
-    call = _call("read_csv", paths, header=True, delim=mark, types=text, **rejects)
-    relation = connection.sql(call)
-    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
-    return relation.project(", ".join(_parsed(c, types[c.name]) for c in _distinct(columns)))
+    types = _types(connection.sql(_call("read_csv", paths, types=text, **options)))
+    text |= {c.name: "VARCHAR" for c in columns if types[c.name] not in _NUMBERS}
+    relation = connection.sql(_call("read_csv", paths, types=text, **options))
+    return _parsed(relation, columns)
 
 
 def _by_header(
@@ -250,15 +259,28 @@ def _header(
     raise AssertionError("unreachable: some column is missing")  # pragma: no cover
 
 
-def _parsed(column: Column, read_as: str) -> str:
+def _parsed(
+    relation: duckdb.DuckDBPyRelation, columns: Sequence[Column]
+) -> duckdb.DuckDBPyRelation:
+    """Read what is text as what it is for."""
+    types = _types(relation)
+    return relation.project(", ".join(_value(c, types[c.name]) for c in _distinct(columns)))
+
+
+def _value(column: Column, read_as: str) -> str:
     name = _quoted(column.name)
+    if read_as != "VARCHAR":
+        return name
     if column.role in _PARSED_AS_INTEGER:
         # A bare TRY_CAST would round 1.5 to 2 and read 1e3 and 0x1F.
         whole = rf"regexp_full_match({name}, '\s*[+-]?[0-9]+\s*')"
         return f"CASE WHEN {whole} THEN TRY_CAST({name} AS BIGINT) END AS {name}"
-    if column.role == "time" and read_as == "VARCHAR":
-        return f"TRY_CAST({name} AS TIMESTAMP) AS {name}"
-    return name
+    return _instant(name) if column.role == "time" else name
+
+
+def _instant(name: str) -> str:
+    """Parse a time; as TIMESTAMP its offset would be passed over."""
+    return f"TRY_CAST({name} AS TIMESTAMPTZ) AS {name}"
 
 
 def _json(
@@ -272,12 +294,15 @@ def _json(
         options |= {"format": "newline_delimited", "ignore_errors": True}
     relation = connection.sql(_call("read_json", paths, **options))
     check_present(columns, relation.columns)
-    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    types = _types(relation)
     for column in columns:
         if types[column.name] in ("JSON", '"NULL"', "NULL"):
             types[column.name] = _type_of_nulls(relation, column)
-    read_as = {c.name: _json_type(c, types[c.name]) for c in columns}
-    return connection.sql(_call("read_json", paths, **options, columns=read_as))
+    read_as = {c.name: _json_type(types[c.name]) for c in columns}
+    relation = connection.sql(_call("read_json", paths, **options, columns=read_as))
+    texts = {c.name for c in columns if c.role == "time" and read_as[c.name] == "VARCHAR"}
+    names = [_quoted(name) if name not in texts else _instant(_quoted(name)) for name in read_as]
+    return relation.project(", ".join(names))
 
 
 def _type_of_nulls(relation: duckdb.DuckDBPyRelation, column: Column) -> str:
@@ -286,15 +311,16 @@ def _type_of_nulls(relation: duckdb.DuckDBPyRelation, column: Column) -> str:
         raise DpmarkovError(
             f"column {column.name!r} holds values of mixed types; write it with one type"
         )
-    if column.role == "time":
-        return "TIMESTAMP"
     return "BIGINT" if column.role in (*_PARSED_AS_INTEGER, "order") else "VARCHAR"
 
 
-def _json_type(column: Column, detected: str) -> str:
-    """Undo the detection of dates and the like in labels, which JSON has as text."""
-    numeric = ("BIGINT", "UBIGINT", "HUGEINT", "DOUBLE", "BOOLEAN")
-    return detected if column.role in ("time", "order") or detected in numeric else "VARCHAR"
+def _json_type(detected: str) -> str:
+    """Undo the detection of dates and the like, which JSON has as text."""
+    return detected if detected in (*_NUMBERS, "BOOLEAN") else "VARCHAR"
+
+
+def _types(relation: duckdb.DuckDBPyRelation) -> dict[str, str]:
+    return dict(zip(relation.columns, map(str, relation.types), strict=True))
 
 
 # -- SQL text ------------------------------------------------------------------------------

@@ -99,8 +99,8 @@ def _typed(frame: nw.LazyFrame[Any], column: Column, dtype: nw.dtypes.DType) -> 
         expression = expression.cast(_type_of_nulls(column.role))
     elif not isinstance(dtype, accepted):
         raise DpmarkovError(
-            f"column {column.name!r} holds {_called(dtype)}, needed are {names}; "
-            f"{_way_out(dtype, column.role)}"
+            f"column {column.name!r} holds {_called(frame, column.name, dtype)}, needed are "
+            f"{names}; {_way_out(dtype, column.role)}"
         )
     elif isinstance(dtype, (nw.Categorical, nw.Enum)):
         expression = expression.cast(nw.String)
@@ -111,13 +111,17 @@ def _holds_nothing(frame: nw.LazyFrame[Any], name: str, dtype: nw.dtypes.DType) 
     """Whether a column has the type of a column of nulls, which serves any role."""
     if not isinstance(dtype, nw.Unknown):
         return False
+    return _native_type(frame, name) in ("NULL", '"NULL"', "Null", "NullType()")
+
+
+def _native_type(frame: nw.LazyFrame[Any], name: str) -> str:
     native = frame.to_native()
     kind = {
-        "duckdb": lambda: native.select(name).types[0],
+        "duckdb": lambda: dict(zip(native.columns, native.types, strict=True))[name],
         "polars": lambda: native.collect_schema()[name],
         "spark": lambda: native.schema[name].dataType,
     }[engine_of(frame)]()
-    return str(kind) in ("NULL", '"NULL"', "Null", "NullType()")
+    return str(kind)
 
 
 def _type_of_nulls(role: Role) -> type[nw.String] | type[nw.Int64] | nw.Datetime:
@@ -126,8 +130,8 @@ def _type_of_nulls(role: Role) -> type[nw.String] | type[nw.Int64] | nw.Datetime
     return nw.Int64 if role in ("integer label", "order", "count") else nw.String
 
 
-def _called(dtype: nw.dtypes.DType) -> str:
-    return "values of mixed or unknown type" if isinstance(dtype, nw.Unknown) else f"{dtype}"
+def _called(frame: nw.LazyFrame[Any], name: str, dtype: nw.dtypes.DType) -> str:
+    return _native_type(frame, name) if isinstance(dtype, nw.Unknown) else f"{dtype}"
 
 
 def _way_out(dtype: nw.dtypes.DType, role: Role) -> str:

@@ -25,7 +25,7 @@ from dpmarkov.counting.databases import queried
 from dpmarkov.counting.engines import engine_of, fetched, plain_errors
 from dpmarkov.counting.files import embedded, from_files, rejected_lines
 from dpmarkov.counting.roles import Column, check_present, prepared
-from dpmarkov.counting.watching import watched
+from dpmarkov.counting.watching import shown, watched
 from dpmarkov.errors import DpmarkovError
 
 if TYPE_CHECKING:
@@ -54,9 +54,12 @@ class Source:
 
     def fetched(self, query: nw.LazyFrame[Any]) -> pa.Table:
         """Run a query over the frame, watched where that is possible."""
-        if self.connection is None:
+        if self.connection is not None:
+            return watched(lambda: fetched(query), self.connection)
+        if engine_of(query) == "spark":  # shows it by itself
             return fetched(query)
-        return watched(lambda: fetched(query), self.connection)
+        with shown():
+            return fetched(query)
 
 
 @contextmanager
