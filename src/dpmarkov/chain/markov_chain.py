@@ -16,8 +16,7 @@ states which cannot be reached.
 **Large sparse chains.** Up to 3,000 states a sparse matrix is simply made dense where that is
 needed. Beyond, these work to a million states: the classes, the period, the stationary
 distribution, the entropy rate, ``ergodicity_coefficient(inf)``, `evolve`, `simulate`, `lump`,
-`restrict`, and the second eigenvalue, unless the chain mixes so slowly that Arnoldi's method gives
-up and says so. What would fill a table of n^2 numbers says so instead.
+`restrict`, and the second eigenvalue unless the chain mixes slowly. All others say if they cannot.
 """
 
 from __future__ import annotations

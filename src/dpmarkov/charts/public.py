@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpmarkov.charts import guarantee, maps, mixing, shares, transitions
+from dpmarkov.charts import flows, guarantee, maps, mixing, shares, transitions
 from dpmarkov.charts.look import names_of
 from dpmarkov.charts.page import Figure, Section, page
 from dpmarkov.charts.views import cells_of_release, long_run_of
@@ -185,7 +185,7 @@ def _transitions(release: Release, off: Deviations) -> Section:
         "The likeliest destinations of one origin; choose it in the list. The fine line reaches "
         "two standard deviations to either side."
     )
-    figures.append(Figure("flows-from", transitions.flows_from(cells), caption, "tall", marks=30))
+    figures.append(Figure("flows-from", flows.flows_from(cells), caption, "tall", marks=30))
     return Section("transitions", "Who goes where", figures=figures)
 
 
@@ -193,10 +193,10 @@ def _whole_table(cells: transitions.Cells) -> Figure:
     m, n = len(cells.origins), len(cells.destinations)
     if max(m, n) > transitions.MOST_STATES:
         caption = (
-            f"The {transitions.MOST_FLOWS} largest flows, of {len(cells.probabilities):,}: the "
+            f"The {flows.MOST_FLOWS} largest flows, of {len(cells.probabilities):,}: the "
             "share of all steps that go from one state to the other."
         )
-        return Figure("flows", transitions.top_flows(cells), caption, "tall", marks=40)
+        return Figure("flows", flows.top_flows(cells), caption, "tall", marks=40)
     caption = (
         "The transition matrix: each row is where one state leads. Point at a cell for its "
         "numbers, hold Ctrl and turn the wheel to zoom, drag to move, double-click to see all. "
@@ -311,12 +311,11 @@ def _by_row(release: Release, off: Deviations) -> list[Table]:
     names = names_of(space.origins)
     order = np.argsort(-off.rows, kind="stable")[:_MOST_ROWS].tolist()
     title = f"Expected error of {'each' if len(names) <= _MOST_ROWS else 'the worst'} row"
-    headers: tuple[str, ...] = ("origin", "total variation of its row")
-    rows = [(names[i], f"{off.rows[i]:.3g}") for i in order]
+    columns = {"origin": names, "total variation of its row": [f"{x:.3g}" for x in off.rows]}
     if off.states is not None:
-        headers += ("standard deviation of its long-run share",)
-        rows = [(*row, f"{off.states[i]:.2g}") for row, i in zip(rows, order, strict=True)]  # type: ignore[misc]
-    return [Table(title, headers, rows)]
+        columns["standard deviation of its long-run share"] = [f"{x:.2g}" for x in off.states]
+    rows = [[column[i] for column in columns.values()] for i in order]
+    return [Table(title, tuple(columns), rows)]
 
 
 # -- use -----------------------------------------------------------------------------------------

@@ -1,14 +1,13 @@
-"""Who goes where: the transition matrix as a heat map, and flows as bars.
+"""Who goes where: the transition matrix as a heat map.
 
 A heat map orders its states by size or by likeness, so that what belongs together lies together:
 "by likeness" puts states side by side whose rows are near in total variation (average linkage).
 Its axes are numbers behind the names, which lets one zoom into hundreds of states. Where there are
-too many for that, the largest flows ``pi_i P_ij`` say more.
+too many for that, `dpmarkov.charts.flows` says more.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,20 +15,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpmarkov.charts.look import BLANK, INK, PRIVATE, WIDTH, altair, names_of, rounded, table
+from dpmarkov.charts.look import BLANK, INK, PRIVATE, WIDTH, altair, names_of
 from dpmarkov.errors import DpmarkovError
 
-__all__ = ["MOST_STATES", "Cells", "flows_from", "heat_map", "top_flows"]
+__all__ = ["MOST_STATES", "Cells", "heat_map", "tips_of"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 MOST_STATES = 320  # of a heat map
-MOST_FLOWS = 40
-_DESTINATIONS = 15
-_BAR = 17
 _NAMED_CELLS = 12_000  # beyond, a frame around the cell under the pointer takes too long
-_BAND = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,27 +113,6 @@ def heat_map(cells: Cells, *, order: str = "size") -> Any:
             f"a heat map of {max(m, n):,} states cannot be read; at most {MOST_STATES} fit: draw "
             "the largest flows, or the flows out of one state"
         )
-    orders = _orders(cells)
-    if order not in orders:
-        raise DpmarkovError(f"order must be one of {', '.join(map(repr, orders))}, not {order!r}")
-    chosen = alt.param(
-        name="order",
-        value=order,
-        bind=alt.binding_select(options=list(orders), name="States ordered by "),
-    )
-    constants = [
-        alt.param(name="ranks", value={k: [_ranks(o), _ranks(d)] for k, (o, d) in orders.items()}),
-        alt.param(
-            name="sorted", value={k: [o.tolist(), d.tolist()] for k, (o, d) in orders.items()}
-        ),
-        alt.param(name="from_names", value=cells.origin_names),
-        alt.param(name="to_names", value=cells.destination_names),
-    ]
-    zoom = alt.selection_interval(
-        bind="scales",
-        name="zoom",
-        zoom="wheel![event.ctrlKey || event.metaKey]",
-    )
     chart: Any = (
         alt.Chart(_as_text(cells), mark=_mark(cells))
         .transform_calculate(
@@ -153,24 +127,46 @@ def heat_map(cells: Cells, *, order: str = "size") -> Any:
         )
         .encode(
             x=_side("x0:Q", n, "to", "to_names[sorted[order][1][datum.value - 0.5]]"),
-            y=_side(
-                "y0:Q", m, "from", "from_names[sorted[order][0][datum.value - 0.5]]", down=True
-            ),
+            y=_side("y0:Q", m, "from", "from_names[sorted[order][0][datum.value - 0.5]]"),
             x2="x1:Q",
             y2="y1:Q",
             color=_colour(float(cells.probabilities.max())),
-            tooltip=_tips(cells),
+            tooltip=tips_of(cells),
         )
-        .add_params(chosen, *constants, zoom)
+        .add_params(*_orderings(cells, order), _zoom())
         .properties(width=WIDTH, height=WIDTH, description="Heat map of transition probabilities.")
     )
-    if len(cells.probabilities) > _NAMED_CELLS:
-        return chart
+    return chart if len(cells.probabilities) > _NAMED_CELLS else _framing(chart)
+
+
+def _orderings(cells: Cells, first: str) -> list[Any]:
+    """Give the choice of an order, and where every state then stands."""
+    alt = altair()
+    orders = _orders(cells)
+    if first not in orders:
+        raise DpmarkovError(f"order must be one of {', '.join(map(repr, orders))}, not {first!r}")
+    choice = alt.binding_select(options=list(orders), name="States ordered by ")
+    values: dict[str, Any] = {
+        "ranks": {name: [_ranks(o), _ranks(d)] for name, (o, d) in orders.items()},
+        "sorted": {name: [o.tolist(), d.tolist()] for name, (o, d) in orders.items()},
+        "from_names": cells.origin_names,
+        "to_names": cells.destination_names,
+    }
+    constants = [alt.param(name=name, value=value) for name, value in values.items()]
+    return [alt.param(name="order", value=first, bind=choice), *constants]
+
+
+def _zoom() -> Any:
+    wheel = "wheel![event.ctrlKey || event.metaKey]"  # alone it turns the page
+    return altair().selection_interval(bind="scales", name="zoom", zoom=wheel)
+
+
+def _framing(chart: Any) -> Any:
+    """Frame the cell under the pointer, which is quick enough where there are few."""
+    alt = altair()
     over = alt.selection_point(on="pointerover", clear="pointerout", empty=False, name="over")
-    framed: Any = chart.add_params(over).encode(
-        stroke=alt.condition(over, alt.value(INK), alt.value(None))
-    )
-    return framed
+    frame = alt.condition(over, alt.value(INK), alt.value(None))
+    return chart.add_params(over).encode(stroke=frame)
 
 
 def _mark(cells: Cells) -> Any:
@@ -192,9 +188,9 @@ def _short(values: Floats) -> list[str]:
     return [f"{value:.3g}" for value in values.tolist()]
 
 
-def _side(field: str, size: int, title: str, name: str, *, down: bool = False) -> Any:
+def _side(field: str, size: int, title: str, name: str) -> Any:
     """Give an axis of numbers that shows names: cell k reaches from k to k + 1."""
-    alt = altair()
+    alt, down = altair(), title == "from"
     axis = alt.Axis(
         values=[k + 0.5 for k in range(size)],
         labelExpr=name,
@@ -221,7 +217,8 @@ def _colour(highest: float) -> Any:
     )
 
 
-def _tips(cells: Cells) -> list[Any]:
+def tips_of(cells: Cells) -> list[Any]:
+    """Give what a transition tells when it is pointed at."""
     alt = altair()
     tips = [
         alt.Tooltip("origin:N", title="from"),
@@ -266,135 +263,3 @@ def _by_likeness(P: Floats) -> Ints:
     if len(P) < 3:
         return np.arange(len(P))
     return np.asarray(leaves_list(linkage(pdist(P, "cityblock"), "average")), dtype=np.int64)
-
-
-# -- flows ---------------------------------------------------------------------------------------
-
-
-def flows_from(cells: Cells, origin: Any = None) -> Any:
-    """Draw the likeliest destinations from a state, which can be chosen beside the chart.
-
-    Parameters
-    ----------
-    cells : Cells
-        All of them, or those of the origins that can be chosen.
-    origin : label, optional
-        Which is shown at first; without it the one with the most steps.
-
-    Returns
-    -------
-    altair.LayerChart
-    """
-    alt = altair()
-    size = np.bincount(cells.rows, weights=cells.flows, minlength=len(cells.origins))
-    busiest = np.argsort(-size, kind="stable")[:MOST_STATES].tolist()
-    first = busiest[0] if origin is None else _position(cells, origin)
-    offered = busiest if first in busiest else [first, *busiest[:-1]]
-    chosen = alt.param(
-        name="origin",
-        value=first,
-        bind=alt.binding_select(
-            options=offered, labels=[cells.origin_names[i] for i in offered], name="From "
-        ),
-    )
-    names = alt.param(name="to_names", value=cells.destination_names)
-    rows = _likeliest(cells, set(offered))
-    most = max(Counter(row["o"] for row in rows).values())
-    axis = alt.Axis(labelLimit=150, labelOverlap=False, ticks=False, domain=False)
-    y = alt.Y("destination:N", sort=None, title=None, axis=axis)
-    x = alt.X("p:Q", title="probability", axis=alt.Axis(format="~p", tickCount=6, orient="top"))
-    over = alt.selection_point(on="pointerover", clear="pointerout", empty=False, name="over")
-    bar = (
-        alt.Chart()
-        .mark_bar(color=PRIVATE)
-        .encode(
-            y,
-            x,
-            opacity=alt.condition(over, alt.value(1), alt.value(0.75)),
-            tooltip=_tips(cells)[1:],
-        )
-        .add_params(over)
-    )
-    layers = [bar]
-    if cells.deviations is not None:
-        layers.append(
-            alt.Chart().mark_rule(color=INK, aria=False).encode(y, alt.X("low:Q"), alt.X2("high:Q"))
-        )
-    return (
-        alt.layer(*layers, data=table(rows))
-        .transform_filter("datum.o == origin")
-        .transform_calculate(destination="to_names[datum.d]")
-        .add_params(chosen, names)
-        .properties(width=WIDTH, height=_BAR * most, description="The likeliest next states.")
-    )
-
-
-def _position(cells: Cells, origin: Any) -> int:
-    if origin not in cells.origins:
-        raise DpmarkovError(f"{origin!r} is not one of the {len(cells.origins):,} origins")
-    return cells.origins.index(origin)
-
-
-def _likeliest(cells: Cells, offered: set[int]) -> list[dict[str, Any]]:
-    """Give the most probable destinations of every origin that can be chosen."""
-    rows = []
-    order = np.lexsort((-cells.probabilities, cells.rows))
-    rank = np.arange(len(order)) - np.searchsorted(cells.rows[order], cells.rows[order])
-    for position in order[rank < _DESTINATIONS].tolist():
-        o, p = int(cells.rows[position]), float(cells.probabilities[position])
-        if o not in offered:
-            continue
-        row: dict[str, Any] = {"o": o, "d": int(cells.columns[position]), "p": rounded(p)}
-        if cells.deviations is not None:
-            s = float(cells.deviations[position])
-            low, high = max(p - _BAND * s, 0.0), min(p + _BAND * s, 1.0)
-            row |= {"s": rounded(s, 3), "low": rounded(low), "high": rounded(high)}
-        rows.append(row)
-    return rows
-
-
-def top_flows(cells: Cells, *, most: int = MOST_FLOWS) -> Any:
-    """Draw the largest flows, each as the share of all steps that take it.
-
-    Parameters
-    ----------
-    cells : Cells
-        With weights of the origins.
-    most : int
-        How many.
-
-    Returns
-    -------
-    altair.Chart
-    """
-    alt = altair()
-    largest = np.argsort(-cells.flows, kind="stable")[:most].tolist()
-    origins, destinations = cells.origin_names, cells.destination_names
-    rows = [
-        {
-            "flow": f"{origins[cells.rows[i]]} → {destinations[cells.columns[i]]}",
-            "share": rounded(float(cells.flows[i])),
-            "p": rounded(float(cells.probabilities[i])),
-        }
-        for i in largest
-    ]
-    axis = alt.Axis(labelLimit=220, labelOverlap=False, ticks=False, domain=False)
-    chart: Any = (
-        alt.Chart(table(rows))
-        .mark_bar(color=PRIVATE)
-        .encode(
-            alt.Y("flow:N", sort=None, title=None, axis=axis),
-            alt.X(
-                "share:Q",
-                title="share of all steps",
-                axis=alt.Axis(format="~p", tickCount=6, orient="top"),
-            ),
-            tooltip=[
-                alt.Tooltip("flow:N"),
-                alt.Tooltip("share:Q", title="share of all steps", format=".3g"),
-                alt.Tooltip("p:Q", title="probability", format=".3g"),
-            ],
-        )
-        .properties(width=WIDTH, height=_BAR * len(rows), description="The largest flows.")
-    )
-    return chart

@@ -103,7 +103,7 @@ class _Plots:
         most : int
             How many.
         """
-        from dpmarkov.charts.transitions import top_flows
+        from dpmarkov.charts.flows import top_flows
 
         chart: alt.Chart = top_flows(self._cells(), most=most)
         return chart
@@ -116,7 +116,7 @@ class _Plots:
         origin : label, optional
             Which is shown at first; without it the one with the most steps.
         """
-        from dpmarkov.charts.transitions import flows_from
+        from dpmarkov.charts.flows import flows_from
 
         chart: alt.LayerChart = flows_from(self._cells(), origin)
         return chart
@@ -159,11 +159,13 @@ class ReleasePlots(_Plots):
         """
         if self.space.kind != "row":
             raise DpmarkovError("this release has several rows: use plot_stationary()")
-        return self.plot_stationary(most=most)  # type: ignore[no-any-return]
+        chart: alt.LayerChart = self.plot_stationary(most=most)
+        return chart
 
     def plot_mixing(self: Any) -> alt.LayerChart:
         """Draw the distance to the long run against steps, from the worst start."""
-        return self.chain.plot_mixing()  # type: ignore[no-any-return]
+        chart: alt.LayerChart = self.chain.plot_mixing()
+        return chart
 
     def _cells(self: Any) -> Cells:
         return cells_of_release(self)
