@@ -45,13 +45,18 @@ def started(url: str, folder: Path, names: Iterable[str]) -> int:
     return child
 
 
-def main(url: str, folder: Path, kills: int) -> None:
-    waits = random.Random(7)
-    release(url, folder, ["first.json", "first.parquet"])  # so that all is imported
+def seconds_of_two(url: str, folder: Path, name: str) -> float:
     begin = time.monotonic()
-    os.waitpid(started(url, folder, ["second.json", "second.parquet"]), 0)
-    two = time.monotonic() - begin
+    os.waitpid(started(url, folder, [f"{name}{suffix}" for suffix in SUFFIXES]), 0)
+    return time.monotonic() - begin
+
+
+def main(url: str, folder: Path, kills: int) -> None:
+    waits, two = random.Random(7), 0.0
+    release(url, folder, ["first.json", "first.parquet"])  # so that all is imported
     for number in range(kills):
+        if number % 50 == 0:  # the longer the ledger, the longer it takes
+            two = seconds_of_two(url, folder, f"timed-{number}")
         child = started(url, folder, (f"{number}-{i}{SUFFIXES[number % 2]}" for i in count()))
         time.sleep(waits.uniform(0, two))
         os.kill(child, signal.SIGKILL)
