@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import narwhals as nw
 import pyarrow as pa
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     import duckdb
 
 __all__ = ["Source", "opened"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -54,12 +56,16 @@ class Source:
 
     def fetched(self, query: nw.LazyFrame[Any]) -> pa.Table:
         """Run a query over the frame, watched where that is possible."""
+        return self.run(lambda: fetched(query))
+
+    def run(self, work: Callable[[], T]) -> T:
+        """Do work on the frame, watched where that is possible."""
         if self.connection is not None:
-            return watched(lambda: fetched(query), self.connection)
-        if engine_of(query) == "spark":  # shows it by itself
-            return fetched(query)
+            return watched(work, self.connection)
+        if engine_of(self.frame) == "spark":  # shows it by itself
+            return work()
         with shown():
-            return fetched(query)
+            return work()
 
 
 @contextmanager

@@ -78,6 +78,15 @@ class Tally:
             np.add.at(cells, policy.fallback(space)[strays[0]], strays[1])
         return cls(cells, undeclared, unusable, infeasible, unparsable)
 
+    @classmethod
+    def nothing(cls, space: StateSpace) -> Tally:
+        """Give the tally of no rows."""
+        return cls(np.zeros(space.n_cells, dtype=np.int64), 0, 0, 0, 0)
+
+    def __add__(self, more: Tally) -> Tally:
+        ours, theirs = ([getattr(x, name) for name in _FIELDS] for x in (self, more))
+        return Tally(*(a + b for a, b in zip(ours, theirs, strict=True)))
+
     @property
     def affected(self) -> int:
         """Number of rows that the policy dropped or mapped."""
@@ -112,6 +121,7 @@ class Tally:
 
 
 _REASONS = ("undeclared", "unusable", "infeasible")
+_FIELDS = ("cells", *_REASONS, "unparsable")
 _Ints = npt.NDArray[np.int64]
 _Numbers = npt.NDArray[Any]
 
