@@ -5,8 +5,8 @@ This package answers it for whatever holds the records. Data enter through one b
 (`sources`), behind which there is one kind of frame, a narwhals ``LazyFrame`` over DuckDB,
 Polars or Spark; the counting, the pairing of consecutive events (`pairing`) and the bounding of
 users (`bounding`) are written once for all of them and run there, so that only the counted
-cells come back to Python. One case is different because a measurement asked for it: whole numbers in
-a support of millions of cells are counted by sorting (`sorting`).
+cells come back to Python. One case is different because a measurement asked for it: whole numbers
+in a support of millions of cells are counted by sorting (`sorting`).
 
 On Spark this means: labels are joined from a broadcast table, pairs made by a ``Window`` and
 counted by a ``HashAggregate``, and only what is above that one is collected. The physical plan of
