@@ -315,10 +315,14 @@ def test_whoever_asked_for_json_gets_errors_as_json(process, arguments, word):
 
 
 def test_a_full_standard_output_is_an_error_and_no_traceback(process, published):
+    # Unbuffered, what cannot be written is gone at once; else Python tries once more at its end.
+    buffered = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
     with open("/dev/full", "w") as full:
         for more in ((), ("--json",)):
             arguments = [sys.executable, "-m", "dpmarkov", "show", str(published), *more]
-            done = subprocess.run(arguments, stdout=full, stderr=subprocess.PIPE, text=True)
+            done = subprocess.run(
+                arguments, stdout=full, stderr=subprocess.PIPE, text=True, env=buffered
+            )
             assert done.returncode == 2
             assert done.stderr.startswith("error: output: ")
             assert len(done.stderr.splitlines()) == 1

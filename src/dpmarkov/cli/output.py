@@ -109,7 +109,16 @@ def tell(message: str, *, as_json: bool = False) -> None:
 def fail(message: str, code: int, *, as_json: bool = False) -> NoReturn:
     """Print an error and end."""
     tell(message, as_json=as_json)
+    _drop_what_cannot_be_written()
     raise typer.Exit(code)
+
+
+def _drop_what_cannot_be_written() -> None:
+    """Let Python end with our code: it would try once more to write, and end with its own."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def check_target(path: Path, force: bool, suffixes: tuple[str, ...]) -> None:
