@@ -170,7 +170,7 @@ def _framing(chart: Any) -> Any:
 
 
 def _mark(cells: Cells) -> Any:
-    # Thousands of cells would drown a screen reader; the table beside the chart is for those.
+    # Thousands of cells would drown a screen reader; the bars of one state's flows are for it.
     return altair().MarkDef(type="rect", clip=True, aria=False)
 
 
